@@ -74,12 +74,6 @@ impl Job {
         sending.check_service(self.plan.origin(), self.plan.profile())?;
         self.plan.check_redirection(client.recipient_guard())?;
         self.check_rows(options.skip_invalid)?;
-        if folder::is_distributed(self.plan.dir()) {
-            return Err(BulkError::NotRunnable(format!(
-                "job {} is distributed over a queue; resume it with `--queue`",
-                self.plan.id()
-            )));
-        }
         Ok(Run::start(Arc::clone(&self.plan), client.clone(), Some(sending), options))
     }
 

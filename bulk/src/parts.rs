@@ -486,11 +486,17 @@ pub(crate) fn delete(plan: &Plan) -> Result<()> {
 /// Marks a plan and the earlier parts that still have rows to send as started, so that no later plan replaces them. Returns these parts.
 ///
 /// # Errors
-/// Another plan has replaced it.
+/// Another plan has replaced it, or workers send one of them.
 pub(crate) fn mark_started(plan: &Plan) -> Result<Vec<Plan>> {
     let _lock = files::lock(&files::parent(plan.dir()).join(LOCK))?;
     folder::check_exists(plan)?;
     let unfinished = unfinished_parts(plan)?;
+    if let Some(part) = unfinished.iter().chain([plan]).find(|part| folder::is_distributed(part.dir())) {
+        return Err(BulkError::NotRunnable(format!(
+            "job {} is distributed over a queue; resume it with `--queue`",
+            part.id()
+        )));
+    }
     for part in unfinished.iter().chain([plan]) {
         FileStorage::open(&part.dir().join(folder::JOURNAL))?;
     }

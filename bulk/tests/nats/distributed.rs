@@ -9,8 +9,8 @@ use std::{
 
 use idempost::{Client, call::RateLimit};
 use idempost_bulk::{
-    Account, AccountError, Bulk, BulkError, DistributeOptions, Ending, Event, Input, Job, JobState, Message,
-    Outcome, Run, SalvageOptions,
+    Account, AccountError, Bulk, BulkError, ChangedRows, DistributeOptions, Ending, Event, Input, Job,
+    JobState, Message, Outcome, Run, RunOptions, SalvageOptions,
     queue::{
         CellKey, Control, ControlState, Intent, IntentResult, Ledger, NatsJob, Queue, Storage, set_state,
     },
@@ -519,6 +519,25 @@ async fn a_job_planned_in_another_folder_with_other_rows_is_not_taken_for_this_o
 
 async fn finished_with_error(run: Run) -> String {
     timeout(MAX_WAIT, run.finish()).await.expect("an end").expect_err("another folder's job").to_string()
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn an_earlier_part_that_workers_send_is_not_run_locally() {
+    let fixture = Fixture::new(Server::start(), Service::new(), 20).await;
+    let run = fixture.distribute().await;
+    until(|| fixture.job.is_distributed()).await;
+    run.stop();
+    run.finish().await.expect("a report");
+    let (input, client) = (fixture.cache("people.csv"), fixture.service.client());
+    let rows = std::fs::read_to_string(&input).expect("rows");
+    std::fs::write(&input, rows + "r21@example.com,Ada 21\n").expect("written");
+    let message = Message::new().from("hi@acme.test").subject("Hello").text("It works.");
+    let added = Bulk::new(Input::csv(input), message).add_rows(ChangedRows::Send);
+    let added = added.plan(&client, fixture.cache("jobs")).await.expect("a plan");
+    let error = finished_with_error(added.start(&client, RunOptions::default()).expect("a run")).await;
+    assert!(error.contains(fixture.job.plan().id()) && error.contains("distributed over a queue"), "{error}");
+    assert_eq!(fixture.service.requests(), 0);
 }
 
 #[needs("nats-server")]
