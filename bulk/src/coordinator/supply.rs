@@ -50,6 +50,8 @@ impl<B: Backend> Coordinator<B> {
             self.memory = Memory { generation: Some(control.generation.clone()), ..Memory::default() };
             self.memory.identity = self.backend.identity().await?;
         }
+        // From now on, workers may be sending, so the job isn't run locally.
+        self.memory.save(self.plan.dir())?;
         self.control = Some((control, revision));
         let DistributeOptions { max_rps, priority, .. } = self.options;
         self.change_control(|control| {

@@ -107,6 +107,25 @@ async fn a_queue_that_stores_nothing_makes_no_unsent_row_rejected() {
 
 #[needs("nats-server")]
 #[tokio::test]
+async fn a_job_found_in_the_queue_is_no_longer_run_locally() {
+    let fixture = Fixture::new(Server::start(), Service::new(), 20).await;
+    let faults = Faults::default();
+    faults.set_full(true);
+    let memory = fixture.job.plan().dir().join("queue.json");
+    // In a lost folder that was planned again, nothing says that workers may be sending.
+    for _ in 0..2 {
+        let (client, queue) = (fixture.service.client(), faults.of(fixture.backend().await));
+        let run =
+            fixture.job.distribute(&client, queue, DistributeOptions::default()).expect("no invalid rows");
+        until(|| fixture.job.is_distributed()).await;
+        run.stop();
+        run.finish().await.expect("a report");
+        std::fs::remove_file(&memory).expect("removed");
+    }
+}
+
+#[needs("nats-server")]
+#[tokio::test]
 async fn a_refused_batch_is_rejected_alone_and_the_workers_stay() {
     let service = Service::with(|_, to| if to == "r1@example.com" { Action::Forbidden } else { SLOW });
     let fixture = Fixture::new(Server::start(), service, 50).await;
