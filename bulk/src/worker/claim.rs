@@ -41,6 +41,9 @@ pub(super) struct Claim {
     known: Vec<EmailIntent>,
     /// The index of the email that is attempted.
     current: usize,
+    /// Whether an email was rejected or not processed since the last version of the intent: if this worker stopped, its next attempt would be
+    /// uncertain.
+    is_unrecorded: bool,
     attempts: u32,
     /// The number of requests that earlier workers may have sent.
     earlier_requests: u32,
@@ -73,6 +76,7 @@ impl Claim {
             held: None,
             known: Vec::new(),
             current: 0,
+            is_unrecorded: false,
             attempts: 0,
             earlier_requests: 0,
         }
@@ -194,7 +198,7 @@ impl Claim {
 
     /// Returns whether the emails are sent one by one.
     pub(super) fn is_split(&self) -> bool {
-        self.held.as_ref().is_some_and(|held| held.split)
+        !self.known.is_empty()
     }
 
     /// Selects an email of a split batch.
@@ -208,10 +212,19 @@ impl Claim {
         }
     }
 
-    /// Notes the outcome of an email, or that none of its attempts was executed. The next attempt of any email records it.
+    /// Notes the outcome of an email, or that none of its attempts was executed.
     pub(super) fn note_email(&mut self, email: usize, outcome: Option<&EmailOutcome>) {
+        self.is_unrecorded |= outcome.is_none();
         if let Some(known) = self.known.get_mut(email) {
             *known = outcome.map_or(EmailIntent::NotSent, EmailIntent::from);
+        }
+    }
+
+    /// Records what is known about the emails before a pause. If this fails, the next attempt does, too.
+    pub(super) async fn record_emails(&mut self, ledger: &impl Backend, sent: u32) {
+        if self.is_unrecorded {
+            let known = self.split_intent(sent);
+            let _ = self.replace(ledger, known).await;
         }
     }
 
@@ -252,6 +265,7 @@ impl Claim {
             match ledger.record_intent(self.batch, &intent, Some(held.revision)).await {
                 Ok(IntentResult::Recorded(revision)) => {
                     self.known = intent.emails;
+                    self.is_unrecorded = false;
                     self.held = Some(Held { revision, uncertain: true, split: true, ..held });
                     return Ok(true);
                 }

@@ -234,6 +234,7 @@ impl<B: Backend, S: Sender> Ledger for Leased<'_, B, S> {
 
     async fn permit(&mut self, retry: bool) -> Result<Permit, Delivery> {
         let shared = self.shared;
+        self.claim.record_emails(&*shared.backend, self.effort.requests).await;
         let turn = self.turn.take();
         let granted = async {
             let (permit, slot) = match turn {

@@ -312,6 +312,22 @@ async fn a_worker_that_stops_within_a_split_batch_leaves_what_it_knows() {
 
 #[needs("nats-server")]
 #[tokio::test]
+async fn a_worker_killed_after_a_rejection_within_a_split_batch_makes_no_row_unknown() {
+    let bad = ["r1@example.com", "r5@example.com"];
+    let service = Service::with(move |_, to| if bad.contains(&to) { Action::Invalid } else { SLOW });
+    let fixture = Fixture::in_batches(Server::start(), service, 10).await;
+    let run = fixture.distribute_with(DistributeOptions::default().max_rps(2.0)).await;
+    let killed = fixture.worker("first").await;
+    until(|| fixture.service.requests() == 6).await;
+    // The next request is due in 500 ms.
+    sleep(Duration::from_millis(250)).await;
+    killed.abort();
+    let _other = fixture.worker("second").await;
+    assert_eq!(finished(run).await.counts, Counts { sent: 8, rejected: 2, ..Counts::default() });
+}
+
+#[needs("nats-server")]
+#[tokio::test]
 async fn a_split_batch_that_is_given_up_keeps_the_outcomes_of_its_emails() {
     let service = Service::with(|_, to| match to {
         "r1@example.com" => Action::Invalid,
