@@ -20,10 +20,14 @@ pub(crate) struct Args {
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let job = job::inspect(args.job.job.as_deref(), context).await?;
     let status = job.status().await?;
-    if status.state == JobState::Stopped && job.is_distributed() {
+    if job::may_have_only_workers(&job, status.state) {
         let named = job::argument(job.plan(), context);
+        let (purpose, command) = match status.state {
+            JobState::Canceled => ("stop them", "cancel"),
+            _ => ("collect their results", "resume"),
+        };
         context.out.note(&format!(
-            "workers may still be sending; to collect their results: idempost bulk resume {named} --queue …"
+            "workers may still be sending; to {purpose}: idempost bulk {command} {named} --queue …"
         ));
     }
     let document = document(&job, &status);

@@ -166,8 +166,12 @@ fn workers_without_a_coordinator_are_paused_and_canceled_through_their_queue() {
     let paused_at = bench.sends();
     let resumed = bench.idempost.spawn(&(["bulk", "resume", id], flags));
     bench.wait_for_sends(paused_at + 3);
-    signal(&resumed, Signal::INT);
+    // The process that collects the results is killed before it has canceled the job in the queue.
+    bench.bulk(&["cancel", id, "--yes"]).says(&["its process stops"]);
+    signal(&resumed, Signal::KILL);
     resumed.finish();
+    let hint = format!("workers may still be sending; to stop them: idempost bulk cancel {id} --queue …");
+    bench.bulk("status --json").says(&[&hint]);
 
     let canceled = bench.bulk(&["cancel", id, "--yes", "--queue", &address]).exits(0);
     let status = bench.bulk(&["status", id, "--json"]).json();
