@@ -19,6 +19,7 @@ use super::words::{duration, format_count};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
+use crate::output::report::error_chain;
 use crate::signals::Signals;
 
 /// The polling interval for jobs.
@@ -165,7 +166,8 @@ impl Jobs<'_> {
                             self.select_jobs(&jobs);
                         }
                         Err(error) if std::mem::replace(&mut available, false) => {
-                            self.context.out.warn(&format!("the queue doesn't respond: {error}"));
+                            let reason = error_chain(&error);
+                            self.context.out.warn(&format!("the queue doesn't respond: {reason}"));
                         }
                         Err(_) => {}
                     }
