@@ -38,7 +38,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let client = client(&job, args.account.same_account, context).await?;
     let id = job.plan().id();
     let status = job.status().await?;
-    let workers = args.queue.workers(&job, status.state, "cancel", context)?;
+    let workers = args.queue.workers(&job, "cancel", context).await?;
     match status.state {
         JobState::Finished => {
             context.out.note(&format!("job {id} is finished; nothing is left to cancel"));

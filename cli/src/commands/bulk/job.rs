@@ -96,9 +96,19 @@ pub(super) fn list_folders(jobs: &Path) -> Result<Vec<PathBuf>, Fail> {
     Ok(found.into_iter().map(|(_, path)| path).collect())
 }
 
-/// Whether workers may send the job although no process collects their results.
-pub(super) fn may_have_only_workers(job: &Job, state: JobState) -> bool {
-    matches!(state, JobState::Stopped | JobState::Canceled) && job.is_distributed()
+/// The part of a job that workers may be sending although no process collects their results.
+pub(super) async fn part_with_only_workers(job: &Job) -> Result<Option<Job>, Fail> {
+    let dir = job.plan().dir();
+    let earlier = job.plan().earlier_parts().iter().map(|id| dir.with_file_name(id));
+    for folder in earlier.filter(|folder| folder.exists()).chain([dir.to_owned()]) {
+        let part = Job::inspect(folder).await?;
+        if part.is_distributed()
+            && matches!(part.status().await?.state, JobState::Stopped | JobState::Canceled)
+        {
+            return Ok(Some(part));
+        }
+    }
+    Ok(None)
 }
 
 /// The folder of the named job, or of the latest one.

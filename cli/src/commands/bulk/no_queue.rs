@@ -3,7 +3,7 @@
 use std::future::Ready;
 
 use idempost::Client;
-use idempost_bulk::{Account, Job, JobState, Run};
+use idempost_bulk::{Account, Job, Run};
 
 use super::job;
 use crate::context::Context;
@@ -36,15 +36,9 @@ impl QueueArgs {
     }
 
     /// Fails if workers may be sending the job, since they can't be stopped.
-    pub(super) fn workers(
-        &self,
-        job: &Job,
-        state: JobState,
-        _: &str,
-        _: &Context,
-    ) -> Result<Option<Workers>, Fail> {
-        if job::may_have_only_workers(job, state) {
-            let subject = format!("stopping the workers of job {}", job.plan().id());
+    pub(super) async fn workers(&self, job: &Job, _: &str, _: &Context) -> Result<Option<Workers>, Fail> {
+        if let Some(part) = job::part_with_only_workers(job).await? {
+            let subject = format!("stopping the workers of job {}", part.plan().id());
             return Err(Fail::missing_feature(&subject, "nats"));
         }
         let mut flags = Flags::default();
@@ -71,7 +65,7 @@ impl Distribution {
 pub(super) enum Workers {}
 
 impl Workers {
-    pub(super) fn pause(self, _: &Job, _: &Context) -> Ready<Result<(), Fail>> {
+    pub(super) fn pause(self, _: &Context) -> Ready<Result<(), Fail>> {
         match self {}
     }
 

@@ -25,16 +25,17 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let job = job::inspect_whole(args.job.job.as_deref(), context).await?;
     let id = job.plan().id();
     let state = job.status().await?.state;
-    let workers = args.queue.workers(&job, state, "pause", context)?;
+    let workers = args.queue.workers(&job, "pause", context).await?;
+    let is_distributed = job.is_distributed() || workers.is_some();
     match (state, workers) {
         (JobState::Running, _) => job.pause().await?,
-        (JobState::Stopped, Some(workers)) => Box::pin(workers.pause(&job, context)).await?,
+        (JobState::Stopped, Some(workers)) => Box::pin(workers.pause(context)).await?,
         _ => {
             context.out.note(&format!("job {id} isn't running"));
             return Ok(());
         }
     }
-    let queue = if job.is_distributed() { " --queue …" } else { "" };
+    let queue = if is_distributed { " --queue …" } else { "" };
     let named = job::argument(job.plan(), context);
     context.out.note(&format!("pausing job {id}; to continue: idempost bulk resume {named}{queue}"));
     Ok(())

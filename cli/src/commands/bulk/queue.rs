@@ -6,7 +6,7 @@ use idempost::Client;
 use idempost_bulk::queue::{
     ControlState, NatsJob, NatsQueue, Priority, QueueAuth, QueueError, QueueOptions, set_state,
 };
-use idempost_bulk::{Account, BulkError, DistributeOptions, Event, Job, JobState, Run};
+use idempost_bulk::{Account, BulkError, DistributeOptions, Event, Job, Run};
 
 use super::job;
 use crate::context::Context;
@@ -111,23 +111,23 @@ impl Distribution {
     }
 }
 
-/// The workers of a job whose results no process collects.
-pub(super) struct Workers(QueueOptions);
+/// The workers of a part of a job, whose results no process collects.
+pub(super) struct Workers(QueueOptions, Job);
 
 impl Workers {
     /// Pauses them.
-    pub(super) async fn pause(self, job: &Job, context: &Context) -> Result<(), Fail> {
-        let backend = open_job(&connect(self.0, context).await?, job.plan().id())?;
+    pub(super) async fn pause(self, context: &Context) -> Result<(), Fail> {
+        let backend = open_job(&connect(self.0, context).await?, self.1.plan().id())?;
         set_state(&backend, ControlState::Paused).await.map_err(from_queue_error)
     }
 
     /// Cancels the job, waits until they have stopped, and collects their results.
     pub(super) async fn cancel(self, job: &Job, client: &Client, context: &Context) -> Result<(), Fail> {
         // Connects first: otherwise, the workers would continue with a job that is marked as canceled.
-        let backend = open_job(&connect(self.0, context).await?, job.plan().id())?;
+        let backend = open_job(&connect(self.0, context).await?, self.1.plan().id())?;
         job.cancel().await?;
         let options = DistributeOptions::default().skip_invalid();
-        let mut run = job.distribute(client, backend, options)?;
+        let mut run = self.1.distribute(client, backend, options)?;
         while let Some(event) = run.next().await {
             match event {
                 Event::QueueUnavailable { reason } => {
@@ -202,25 +202,24 @@ impl QueueArgs {
 
     /// The workers that still send a job although no process collects their results; `None` if there are none to stop. The flags must name their
     /// queue.
-    pub(super) fn workers(
+    pub(super) async fn workers(
         &self,
         job: &Job,
-        state: JobState,
         command: &str,
         context: &Context,
     ) -> Result<Option<Workers>, Fail> {
         let mut flags = Flags::default();
         let options = self.read(&mut flags);
-        let may_run = job::may_have_only_workers(job, state);
-        if may_run && !self.is_given() {
-            let (id, named) = (job.plan().id(), job::argument(job.plan(), context));
+        let part = job::part_with_only_workers(job).await?;
+        if let Some(part) = part.as_ref().filter(|_| !self.is_given()) {
+            let (id, named) = (part.plan().id(), job::argument(part.plan(), context));
             flags.add_missing("--queue");
             flags.help(format!(
                 "workers may be sending job {id}: idempost bulk {command} {named} --queue nats://HOST:PORT"
             ));
         }
         flags.finish()?;
-        Ok(options.filter(|_| may_run).map(Workers))
+        Ok(options.zip(part).map(|(options, part)| Workers(options, part)))
     }
 }
 

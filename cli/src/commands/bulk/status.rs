@@ -20,8 +20,8 @@ pub(crate) struct Args {
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let job = job::inspect(args.job.job.as_deref(), context).await?;
     let status = job.status().await?;
-    if job::may_have_only_workers(&job, status.state) {
-        let named = job::argument(job.plan(), context);
+    if let Some(part) = job::part_with_only_workers(&job).await? {
+        let named = job::argument(part.plan(), context);
         let (purpose, command) = match status.state {
             JobState::Canceled => ("stop them", "cancel"),
             _ => ("collect their results", "resume"),

@@ -185,6 +185,34 @@ fn workers_without_a_coordinator_are_paused_and_canceled_through_their_queue() {
 
 #[needs("nats-server")]
 #[test]
+fn workers_of_an_earlier_part_are_paused_and_canceled_with_the_job() {
+    let (bench, queue) = (Bench::with(6_000), Queue::start());
+    let worker = worker(&bench.service.idempost(), &queue);
+    let address = queue.address();
+    let flags = ["--max-rps", "2", "--queue", &address];
+    let coordinator = bench.start(&flags);
+    bench.wait_for_sends(2);
+    signal(&coordinator, Signal::INT);
+    coordinator.finish().exits(130);
+    let id = bench.job();
+    bench.write("people.csv", super::csv(6_001));
+    bench.send("--add").fails_with(1, &[&id, "is distributed over a queue"]);
+
+    bench.bulk("status people.csv").says(&["workers may still be sending", &id]);
+    for command in ["pause people.csv", "cancel people.csv --yes"] {
+        bench.bulk(command).fails_with(2, &["--queue", &format!("workers may be sending job {id}")]);
+    }
+    bench.bulk(&["pause", "people.csv", "--queue", &address]).ok();
+    bench.bulk(&["cancel", "people.csv", "--yes", "--queue", &address]).exits(0);
+    let status = bench.bulk("status people.csv --json").json();
+    let (sent, left) = (status["sent"].as_u64().unwrap(), status["remaining"].as_u64().unwrap());
+    assert_eq!((&status["state"], sent + left), (&"canceled".into(), 6_000), "{status}");
+    ends(worker);
+    bench.each_got_one(usize::try_from(sent).unwrap());
+}
+
+#[needs("nats-server")]
+#[test]
 fn a_job_without_a_coordinator_keeps_no_worker_from_another_one() {
     let (bench, queue) = (Bench::with(300), Queue::start());
     let machine = bench.service.idempost();
