@@ -87,6 +87,7 @@ impl From<&EmailOutcome> for EmailIntent {
                 Self::Rejected(message[..message.floor_char_boundary(MAX_TEXT)].to_owned())
             }
             EmailOutcome::Unknown => Self::Unknown,
+            EmailOutcome::Unsent => Self::NotSent,
         }
     }
 }
