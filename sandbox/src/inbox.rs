@@ -49,11 +49,14 @@ mod wait;
 
 use std::sync::{Arc, Mutex};
 
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use url::form_urlencoded;
 
 use self::search::{Search, Searchable};
 use idempost_reference_server::lock::lock;
 use idempost_reference_server::route::{AccountCall, Call};
+use idempost_reference_server::state::event_bus::BusEvent;
 use idempost_reference_server::state::mails::Folder;
 use idempost_reference_server::store::mails::{Mails, StoredMail};
 use idempost_reference_server::wire::declared::{Input, Kind};
@@ -91,4 +94,28 @@ fn matching_page<T: StoredMail + Searchable>(
     let mut matcher = search.matcher(&call.tenant);
     let page = walk.page_where(|mail| canceled.is_canceled() || matcher.matches(&**mail));
     canceled.check().map(|()| page)
+}
+
+/// Returns the number of mails, and how many are unread.
+fn count<T: StoredMail>(mails: &Mutex<Mails<T>>) -> (usize, usize) {
+    let mails = lock(mails);
+    (mails.len(), mails.unread())
+}
+
+/// Waits for an event, then takes others that are available, `max` in all. Returns them, and whether events were missed; `None` after the last one.
+async fn next_events(events: &mut Receiver<BusEvent>, max: usize) -> Option<(Vec<BusEvent>, bool)> {
+    let (mut batch, mut missed) = (Vec::new(), false);
+    match events.recv().await {
+        Ok(event) => batch.push(event),
+        Err(RecvError::Lagged(_)) => missed = true,
+        Err(RecvError::Closed) => return None,
+    }
+    while batch.len() < max {
+        match events.try_recv() {
+            Ok(event) => batch.push(event),
+            Err(TryRecvError::Lagged(_)) => missed = true,
+            Err(TryRecvError::Empty | TryRecvError::Closed) => break,
+        }
+    }
+    Some((batch, missed))
 }

@@ -11,7 +11,6 @@ use bytes::Bytes;
 use http::{HeaderName, header};
 use serde_json::{Value, json};
 use tokio::sync::broadcast::Receiver;
-use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 use uuid::Uuid;
@@ -19,6 +18,7 @@ use uuid::Uuid;
 use crate::inbox::mail::ReceivedItem;
 use crate::inbox::messages::MessageItem;
 use crate::inbox::unsent::{self, UnsentItem};
+use crate::inbox::{count, next_events};
 use idempost_reference_server::access::account;
 use idempost_reference_server::lock::lock;
 use idempost_reference_server::model::email::Email;
@@ -37,11 +37,6 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// The maximum number of emails per message; beyond it the page reloads.
 const MAX_MAILS: usize = 60;
 
-/// The events of an account.
-struct Live {
-    tenant: Arc<str>,
-}
-
 /// Returns the stream with its initial message. On mounts that can't stream, the response ends there, and the page reconnects.
 pub(super) fn stream(state: &State, tenant: &str) -> Reply {
     let headers = [
@@ -51,73 +46,55 @@ pub(super) fn stream(state: &State, tenant: &str) -> Reply {
         (HeaderName::from_static("x-accel-buffering"), "no"),
     ];
     let response = response_with(initial_state(state, tenant).0, headers);
-    let live = Live { tenant: tenant.into() };
-    Reply::stream(response, move |state, stopped| live.follow(state, stopped))
+    let tenant = tenant.to_owned();
+    Reply::stream(response, |state, stopped| follow(tenant, state, stopped))
 }
 
-impl Live {
-    /// Streams events until the client disconnects or the mount stops.
-    fn follow(self, state: Arc<State>, stopped: watch::Receiver<bool>) -> Parts {
-        let (sender, receiver) = mpsc::channel(4);
-        // Subscribe before the first message is written, so that no event is lost in between.
-        let events = state.event_bus.subscribe();
-        tokio::spawn(async move {
-            let mut stopped = stopped;
-            tokio::select! {
-                () = self.stream(&state, events, &sender) => {}
-                () = sender.closed() => {}
-                _ = stopped.wait_for(|stopped| *stopped) => {}
-            }
-        });
-        receiver
-    }
+/// Streams the events of an account until the client disconnects or the mount stops.
+fn follow(tenant: String, state: Arc<State>, mut stopped: watch::Receiver<bool>) -> Parts {
+    let (sender, receiver) = mpsc::channel(4);
+    // Subscribe before the first message is written, so that no event is lost in between.
+    let events = state.event_bus.subscribe();
+    tokio::spawn(async move {
+        tokio::select! {
+            () = send(&state, &tenant, events, &sender) => {}
+            () = sender.closed() => {}
+            _ = stopped.wait_for(|stopped| *stopped) => {}
+        }
+    });
+    receiver
+}
 
-    async fn stream(
-        &self,
-        state: &State,
-        mut events: Receiver<BusEvent>,
-        sender: &mpsc::Sender<Result<Bytes, Aborted>>,
-    ) {
-        let (mut next, mut unsent) = initial_state(state, &self.tenant);
-        loop {
-            if sender.send(Ok(next)).await.is_err() {
-                return;
-            }
-            sleep(MIN_INTERVAL).await;
-            next = loop {
-                match timeout(KEEP_ALIVE, self.collect(&mut events)).await {
-                    Err(_) => break Bytes::from_static(b":\n\n"),
-                    Ok(None) => return,
-                    Ok(Some(gathered)) => {
-                        if let Some(message) = gathered.message(state, &self.tenant, &mut unsent) {
-                            break message;
-                        }
+async fn send(
+    state: &State,
+    tenant: &str,
+    mut events: Receiver<BusEvent>,
+    sender: &mpsc::Sender<Result<Bytes, Aborted>>,
+) {
+    let (mut next, mut unsent) = initial_state(state, tenant);
+    loop {
+        if sender.send(Ok(next)).await.is_err() {
+            return;
+        }
+        sleep(MIN_INTERVAL).await;
+        next = loop {
+            match timeout(KEEP_ALIVE, next_events(&mut events, usize::MAX)).await {
+                Err(_) => break Bytes::from_static(b":\n\n"),
+                Ok(None) => return,
+                Ok(Some((events, missed))) => {
+                    let mut collected = Collected { reload: missed, ..Collected::default() };
+                    events.into_iter().for_each(|event| collected.add(event, tenant));
+                    if let Some(message) = collected.message(state, tenant, &mut unsent) {
+                        break message;
                     }
                 }
-            };
-        }
-    }
-
-    /// Waits for an event, then takes all other available events. Returns `None` after the last one.
-    async fn collect(&self, events: &mut Receiver<BusEvent>) -> Option<Collected> {
-        let mut gathered = Collected::default();
-        match events.recv().await {
-            Ok(one) => gathered.add(one, &self.tenant),
-            Err(RecvError::Lagged(_)) => gathered.reload = true,
-            Err(RecvError::Closed) => return None,
-        }
-        loop {
-            match events.try_recv() {
-                Ok(one) => gathered.add(one, &self.tenant),
-                Err(TryRecvError::Lagged(_)) => gathered.reload = true,
-                Err(TryRecvError::Empty | TryRecvError::Closed) => return Some(gathered),
             }
-        }
+        };
     }
 }
 
 /// Some of a tenant's events.
-#[derive(Default)]
+#[derive(Default, PartialEq)]
 struct Collected {
     mails: Vec<Uuid>,
     received: Vec<Uuid>,
@@ -152,11 +129,6 @@ impl Collected {
         }
     }
 
-    fn has_anything(&self) -> bool {
-        let mails = self.mails.len() + self.received.len() + self.deleted.len() + self.marked.len();
-        mails + self.emails.len() + self.deliveries.len() > 0 || self.requests || self.clock
-    }
-
     /// Returns the message to the page. `unsent` contains the unsent emails of the previous message, and is updated.
     fn message(self, state: &State, name: &str, unsent: &mut HashSet<Uuid>) -> Option<Bytes> {
         if self.reload
@@ -168,7 +140,7 @@ impl Collected {
             *unsent = all;
             return Some(hello);
         }
-        if !self.has_anything() {
+        if self == Self::default() {
             return None;
         }
         let tenant = state.tenants.find(name);
@@ -243,12 +215,6 @@ fn counts(tenant: Option<&Tenant>) -> Value {
     json!({
         "sent": sent, "received": received, "unread": { "sent": unread_sent, "received": unread_received },
     })
-}
-
-/// Returns the number of mails, and how many are unread.
-fn count<T: StoredMail>(mails: &Mutex<Mails<T>>) -> (usize, usize) {
-    let mails = lock(mails);
-    (mails.len(), mails.unread())
 }
 
 /// Returns the initial message with the current state, and the unsent emails.

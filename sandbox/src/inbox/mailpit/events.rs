@@ -9,7 +9,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use serde_json::{Value, json};
-use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
@@ -18,6 +17,7 @@ use uuid::Uuid;
 use super::messages::VERSION;
 use super::summary::{counts, find_by_id, summary};
 use super::websocket;
+use crate::inbox::next_events;
 use idempost_reference_server::reply::Reply;
 use idempost_reference_server::route::AccountCall;
 use idempost_reference_server::state::State;
@@ -30,11 +30,6 @@ const QUEUE: usize = 64;
 const MIN_INTERVAL: Duration = Duration::from_millis(50);
 /// The maximum number of new messages sent individually; beyond it, clients reload.
 const MAX_NEW: usize = 256;
-
-/// The events of an account.
-struct Events {
-    tenant: Arc<str>,
-}
 
 pub(super) fn handshake(call: &AccountCall<'_>) -> Result<Reply, Problem> {
     let headers = call.request.headers();
@@ -58,78 +53,64 @@ pub(super) fn handshake(call: &AccountCall<'_>) -> Result<Reply, Problem> {
     ] {
         response.headers_mut().insert(name, value);
     }
-    let events = Events { tenant: call.tenant.name.as_str().into() };
+    let tenant = call.tenant.name.clone();
     Ok(Reply::upgrade(response, |state, upgrade, stopped| {
-        websocket::serve(upgrade, events.follow(state), stopped)
+        websocket::serve(upgrade, follow(tenant, state), stopped)
     }))
 }
 
-impl Events {
-    /// Sends events as JSON texts until the receiver is dropped.
-    fn follow(self, state: Arc<State>) -> mpsc::Receiver<String> {
-        let (sender, receiver) = mpsc::channel(QUEUE);
-        let mut events = state.event_bus.subscribe();
-        tokio::spawn(async move {
-            loop {
-                let mut batch = Vec::new();
-                let mut missed = false;
-                tokio::select! {
-                    () = sender.closed() => return,
-                    event = events.recv() => match event {
-                        Ok(event) => batch.push(event),
-                        Err(RecvError::Lagged(_)) => missed = true,
-                        Err(RecvError::Closed) => return,
-                    },
+/// Sends the events of an account as JSON texts until the receiver is dropped.
+fn follow(tenant: String, state: Arc<State>) -> mpsc::Receiver<String> {
+    let (sender, receiver) = mpsc::channel(QUEUE);
+    let mut events = state.event_bus.subscribe();
+    tokio::spawn(async move {
+        loop {
+            let batch = tokio::select! {
+                () = sender.closed() => return,
+                batch = next_events(&mut events, MAX_NEW) => batch,
+            };
+            let Some((batch, missed)) = batch else { return };
+            for message in messages(&state, &tenant, &batch, missed) {
+                if sender.send(message.to_string()).await.is_err() {
+                    return;
                 }
-                while batch.len() <= MAX_NEW {
-                    match events.try_recv() {
-                        Ok(event) => batch.push(event),
-                        Err(TryRecvError::Lagged(_)) => missed = true,
-                        Err(TryRecvError::Empty | TryRecvError::Closed) => break,
-                    }
-                }
-                for message in self.messages(&state, &batch, missed) {
-                    if sender.send(message.to_string()).await.is_err() {
-                        return;
-                    }
-                }
-                sleep(MIN_INTERVAL).await;
             }
-        });
-        receiver
-    }
+            sleep(MIN_INTERVAL).await;
+        }
+    });
+    receiver
+}
 
-    /// Returns the messages for these events, and the counts afterwards.
-    fn messages(&self, state: &State, events: &[BusEvent], missed: bool) -> Vec<Value> {
-        // It doesn't exist before its first change, and after a reset.
-        let tenant = state.tenants.find(&self.tenant);
-        let own = events.iter().filter(|event| event.tenant.as_ref().is_none_or(|name| *name == self.tenant));
-        let (total, unread) = tenant.as_deref().map(counts).unwrap_or_default();
-        let mail = |id: Uuid| find_by_id(tenant.as_deref()?, &id.to_string()).as_ref().map(summary);
-        let reload = if total == 0 { "truncate" } else { "prune" };
-        let mut messages: Vec<_> = own
-            .filter_map(|event| {
-                let (kind, data) = match event.kind {
-                    BusEventKind::Mail { id, .. } | BusEventKind::Received { id } => ("new", mail(id)?),
-                    BusEventKind::Marked { id } => {
-                        let read = mail(id)?["Read"].clone();
-                        ("update", json!({"ID": id.to_string(), "Read": read}))
-                    }
-                    BusEventKind::Deleted { id } => ("delete", json!({"ID": id.to_string()})),
-                    BusEventKind::Forgotten => (reload, Value::Null),
-                    _ => return None,
-                };
-                Some(json!({"Type": kind, "Data": data}))
-            })
-            .collect();
-        if missed {
-            messages.push(json!({"Type": reload, "Data": null}));
-        }
-        if !messages.is_empty() {
-            messages.push(stats(total, unread));
-        }
-        messages
+/// Returns the messages for these events, and the counts afterwards.
+fn messages(state: &State, tenant: &str, events: &[BusEvent], missed: bool) -> Vec<Value> {
+    let own = events.iter().filter(|event| event.tenant.as_ref().is_none_or(|name| **name == *tenant));
+    // It doesn't exist before its first change, and after a reset.
+    let tenant = state.tenants.find(tenant);
+    let (total, unread) = tenant.as_deref().map(counts).unwrap_or_default();
+    let mail = |id: Uuid| find_by_id(tenant.as_deref()?, &id.to_string()).as_ref().map(summary);
+    let reload = if total == 0 { "truncate" } else { "prune" };
+    let mut messages: Vec<_> = own
+        .filter_map(|event| {
+            let (kind, data) = match event.kind {
+                BusEventKind::Mail { id, .. } | BusEventKind::Received { id } => ("new", mail(id)?),
+                BusEventKind::Marked { id } => {
+                    let read = mail(id)?["Read"].clone();
+                    ("update", json!({"ID": id.to_string(), "Read": read}))
+                }
+                BusEventKind::Deleted { id } => ("delete", json!({"ID": id.to_string()})),
+                BusEventKind::Forgotten => (reload, Value::Null),
+                _ => return None,
+            };
+            Some(json!({"Type": kind, "Data": data}))
+        })
+        .collect();
+    if missed {
+        messages.push(json!({"Type": reload, "Data": null}));
     }
+    if !messages.is_empty() {
+        messages.push(stats(total, unread));
+    }
+    messages
 }
 
 fn stats(total: usize, unread: usize) -> Value {

@@ -3,9 +3,9 @@
 use mail_parser::{Address, Message};
 use serde_json::{Value, json};
 
+use crate::inbox::count;
 use crate::inbox::mail::MailView;
 use idempost_reference_server::content::preview::one_line;
-use idempost_reference_server::lock::lock;
 use idempost_reference_server::mime;
 use idempost_reference_server::state::mails::Folder;
 use idempost_reference_server::state::tenant::Tenant;
@@ -95,10 +95,6 @@ pub(super) fn split_address(text: &str) -> (String, String) {
 
 /// Returns the number of messages, and how many are unread.
 pub(super) fn counts(tenant: &Tenant) -> (usize, usize) {
-    let (sent, unread_sent) = {
-        let sent = lock(&tenant.captured);
-        (sent.len(), sent.unread())
-    };
-    let received = lock(&tenant.received);
-    (sent + received.len(), unread_sent + received.unread())
+    let (sent, received) = (count(&tenant.captured), count(&tenant.received));
+    (sent.0 + received.0, sent.1 + received.1)
 }
