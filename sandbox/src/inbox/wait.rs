@@ -44,19 +44,10 @@ pub(super) const QUERY: &[Input] = &[
 /// A request waiting for an email.
 struct Waiting {
     tenant: Arc<str>,
-    wanted: Arc<WaitCondition>,
-    seen: Seen,
-    deadline: Instant,
-}
-
-#[derive(Debug)]
-struct WaitCondition {
     search: Search,
     /// Matches only emails captured after this time, by the sandbox's clock.
     after: Option<Timestamp>,
-    timeout: Duration,
-    /// The conditions, for messages.
-    conditions: String,
+    seen: Seen,
 }
 
 /// `GET /_/messages/wait`
@@ -69,88 +60,59 @@ pub(super) fn wait(call: &AccountCall<'_>) -> Result<Reply, Problem> {
         Some(after) => read_after(state, &tenant.name, after, &mut seen)?,
         None => None,
     };
-    let conditions = describe_conditions(call.query().unwrap_or_default());
-    let wanted = WaitCondition { search: Search::read(call)?, after, timeout, conditions };
-    if let Some(response) = wanted.find_match(state, &tenant.name, &mut seen, &call.cancellation()) {
+    let tenant = tenant.name.as_str().into();
+    let mut waiting = Waiting { tenant, search: Search::read(call)?, after, seen };
+    if let Some(response) = waiting.find_match(state, &call.cancellation()) {
         return Ok(response.into());
     }
     let message =
         "Waiting needs the HTTP mount; this one only finds emails that were captured before the request.";
     let otherwise = Problem::new(StatusCode::NOT_IMPLEMENTED, "not_implemented", message).into_response();
-    let tenant = tenant.name.as_str().into();
-    let waiting = Waiting { tenant, wanted: Arc::new(wanted), seen, deadline: start + timeout };
-    Ok(Reply::wait(otherwise, |state| waiting.response(state)))
+    let conditions = describe_conditions(call.query().unwrap_or_default());
+    let with_conditions = if conditions.is_empty() { String::new() } else { format!(" with {conditions}") };
+    let seconds = timeout.as_secs_f64();
+    let message = format!("No email{with_conditions} was captured within {seconds} s (`timeout`).");
+    let timed_out = Problem::new(StatusCode::REQUEST_TIMEOUT, "wait_timeout", message);
+    Ok(Reply::wait(otherwise, move |state| async move {
+        let found = timeout_at((start + timeout).into(), waiting.response(state)).await;
+        found.unwrap_or_else(|_| timed_out.into_response())
+    }))
 }
 
 impl Waiting {
-    /// Waits until a matching email is captured, or until the timeout, and returns the status and the body of the response.
+    /// Waits until a matching email is captured, and returns its details.
     async fn response(mut self, state: Arc<State>) -> Response<Bytes> {
-        let timeout = Arc::clone(&self.wanted);
-        let deadline = self.deadline.into();
-        let found = timeout_at(deadline, async move {
-            let mut arrivals = state.arrivals.subscribe(&self.tenant);
-            loop {
-                if let Some(response) = self.check_new_emails(&state).await {
-                    return response;
-                }
-                arrivals.next_capture().await;
+        let mut arrivals = state.arrivals.subscribe(&self.tenant);
+        loop {
+            // Closing it would be the only error.
+            let permit = Arc::clone(&state.arrivals.looking).acquire_owned().await;
+            let (state, canceled) = (Arc::clone(&state), Cancellation::default());
+            // Dropped with this future when the client disconnects.
+            let _gone = canceled.on_drop();
+            let looked = tokio::task::spawn_blocking(move || {
+                let _permit = permit;
+                let found = self.find_match(&state, &canceled);
+                (self, found)
+            });
+            match looked.await {
+                Ok((_, Some(response))) => return response,
+                Ok((waiting, None)) => self = waiting,
+                Err(error) => return Problem::application(error.to_string()).into_response(),
             }
-        });
-        found.await.unwrap_or_else(|_| timeout.timed_out().into_response())
+            arrivals.next_capture().await;
+        }
     }
 
     /// Compares the emails captured since the last check.
-    async fn check_new_emails(&mut self, state: &Arc<State>) -> Option<Response<Bytes>> {
-        // Closing it would be the only error.
-        let permit = Arc::clone(&state.arrivals.looking).acquire_owned().await.ok()?;
-        let (state, tenant, wanted, mut seen) =
-            (Arc::clone(state), Arc::clone(&self.tenant), Arc::clone(&self.wanted), self.seen.clone());
-        let canceled = Cancellation::default();
-        // Dropped with this future when the client disconnects.
-        let _gone = canceled.on_drop();
-        let looked = tokio::task::spawn_blocking(move || {
-            let _permit = permit;
-            let found = wanted.find_match(&state, &tenant, &mut seen, &canceled);
-            (found, seen)
-        });
-        match looked.await {
-            Ok((found, seen)) => {
-                self.seen = seen;
-                found
-            }
-            Err(error) => Some(Problem::application(error.to_string()).into_response()),
-        }
-    }
-}
-
-impl WaitCondition {
-    fn find_match(
-        &self,
-        state: &State,
-        tenant: &str,
-        seen: &mut Seen,
-        canceled: &Cancellation,
-    ) -> Option<Response<Bytes>> {
-        let later =
-            |mail: &Mail| self.after.is_none_or(|after| to_micros(mail.captured_at) > to_micros(after));
+    fn find_match(&mut self, state: &State, canceled: &Cancellation) -> Option<Response<Bytes>> {
+        let Self { tenant, search, after, seen } = self;
+        let later = |mail: &Mail| after.is_none_or(|after| to_micros(mail.captured_at) > to_micros(after));
         let tenant = state.tenants.find(tenant)?;
-        let mut matcher = self.search.matcher(&tenant);
+        let mut matcher = search.matcher(&tenant);
         let mail = seen.newest_match(&tenant, |mail| {
             canceled.is_canceled() || (later(mail) && matcher.matches(&**mail))
         })?;
         canceled.check().is_ok().then(|| messages::details(&tenant, &mail))
-    }
-
-    /// Returns the 408 error.
-    fn timed_out(&self) -> Problem {
-        let seconds = self.timeout.as_secs_f64();
-        let conditions =
-            if self.conditions.is_empty() { String::new() } else { format!(" with {}", self.conditions) };
-        Problem::new(
-            StatusCode::REQUEST_TIMEOUT,
-            "wait_timeout",
-            format!("No email{conditions} was captured within {seconds} s (`timeout`)."),
-        )
     }
 }
 
