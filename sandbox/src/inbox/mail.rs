@@ -88,16 +88,10 @@ impl MailView {
         search: &Search,
         canceled: &Cancellation,
     ) -> Result<Vec<Self>, Problem> {
-        Ok(match folder {
-            Folder::Sent => {
-                let found = matching(tenant, &tenant.captured, search, canceled)?;
-                found.into_iter().map(Self::Sent).collect()
-            }
-            Folder::Received => {
-                let found = matching(tenant, &tenant.received, search, canceled)?;
-                found.into_iter().map(Self::Received).collect()
-            }
-        })
+        match folder {
+            Folder::Sent => matching(tenant, &tenant.captured, search, canceled, Self::Sent),
+            Folder::Received => matching(tenant, &tenant.received, search, canceled, Self::Received),
+        }
     }
 
     /// Returns the mail as its lists search it.
@@ -273,10 +267,11 @@ fn matching<T: StoredMail + Searchable>(
     mails: &Mutex<Mails<T>>,
     search: &Search,
     canceled: &Cancellation,
-) -> Result<Vec<Arc<T>>, Problem> {
+    view: fn(Arc<T>) -> MailView,
+) -> Result<Vec<MailView>, Problem> {
     let mut all = lock(mails).newest_first().cloned().collect();
     search.retain_matching(&mut all, tenant, canceled)?;
-    Ok(all)
+    Ok(all.into_iter().map(view).collect())
 }
 
 described! {
@@ -350,85 +345,5 @@ view! {
         authentication: mail.authentication,
         attachments: mail.attachments.iter().map(File).collect::<Vec<_>>(),
         ..(Preview::new(&mail.subject, mail.html.as_deref(), mail.text.as_deref())),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-    use std::sync::atomic::AtomicBool;
-
-    use http::Request;
-    use serde_json::Value;
-
-    use super::*;
-    use crate::{Service, Settings, persistence};
-
-    const KEY: &str = "sb_test";
-
-    /// Stores a message as an earlier version without the limit would have.
-    fn stored(service: &Service) -> Uuid {
-        let raw = format!("Subject: Deep\r\n{}", "Content-Type: message/rfc822\r\n\r\n".repeat(25_000));
-        let _change = service.state().snapshot_lock.enter();
-        let id = service.state().next_id();
-        let mail = Received {
-            id,
-            created_at: service.clock().now(),
-            recipients: vec!["hi@acme.test".into()],
-            from: "ada@example.com".into(),
-            to: Vec::new(),
-            cc: Vec::new(),
-            bcc: Vec::new(),
-            reply_to: Vec::new(),
-            subject: "Deep".into(),
-            message_id: "<deep@example.com>".into(),
-            html: Some("<img src=cid:a>".into()),
-            text: None,
-            headers: BTreeMap::new(),
-            attachments: Vec::new(),
-            authentication: None,
-            unread: AtomicBool::new(false),
-            raw: raw.into(),
-            relayed: idempost_reference_server::model::relayed::RelayLog::default(),
-        };
-        lock(&service.state().tenants.tenant(KEY).received).insert(id, Arc::new(mail));
-        id
-    }
-
-    fn get(service: &Service, path: &str) -> (StatusCode, Bytes) {
-        let request = Request::get(path).header("authorization", format!("Bearer {KEY}"));
-        let response = service.handle(request.body(Bytes::new()).unwrap());
-        (response.status(), response.into_body())
-    }
-
-    #[test]
-    fn stored_message_over_the_limits_is_not_parsed() {
-        let folder = tempfile::tempdir().unwrap();
-        let open = || persistence::open(folder.path(), Settings::default(), |_| {}).unwrap();
-        let (service, persistence) = open();
-        let id = stored(&service);
-        assert!(persistence.close());
-        drop(service);
-
-        let (service, persistence) = open();
-        let not_shown = "This email has more than 100 levels of parts and is not shown.";
-        let (status, body) = get(&service, &format!("/_/received/{id}/about"));
-        let details: Value = serde_json::from_slice(&body).unwrap();
-        assert_eq!((status, &details["not_shown"]), (StatusCode::OK, &not_shown.into()));
-        assert_eq!(details["headers"][0]["value"], "Deep");
-        let (status, body) = get(&service, &format!("/_/received/{id}/files/0"));
-        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
-        assert!(String::from_utf8_lossy(&body).contains(not_shown));
-        let (status, body) = get(&service, &format!("/emails/receiving/{id}"));
-        let record: Value = serde_json::from_slice(&body).unwrap();
-        assert_eq!((status, &record["authentication"]), (StatusCode::OK, &Value::Null));
-        assert_eq!(
-            (&record["html"], &record["html_format"]),
-            (&"<img src=cid:a>".into(), &"data_uri".into())
-        );
-        for side in ["html", "download", "timeline"] {
-            assert_eq!(get(&service, &format!("/_/received/{id}/{side}")).0, StatusCode::OK, "{side}");
-        }
-        assert!(persistence.close());
     }
 }

@@ -1,7 +1,6 @@
 //! Changes to captured and received mails: `PATCH` marks them as read or unread, `DELETE` deletes them. Both take one mail by its path, several by
 //! `{"ids": […]}`, those matching the filters in the query, or all.
 
-use bytes::Bytes;
 use http::StatusCode;
 use uuid::Uuid;
 
@@ -9,9 +8,7 @@ use crate::inbox::mail::{MailView, no_message};
 use crate::inbox::search::Search;
 use idempost_reference_server::route::AccountCall;
 use idempost_reference_server::state::mails::{self, Folder};
-use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::wire::answers::{DeletedCount, HandlerResult};
-use idempost_reference_server::wire::cancel::Cancellation;
 use idempost_reference_server::wire::declared::{Input, Kind};
 use idempost_reference_server::wire::described;
 use idempost_reference_server::wire::fields::{Fields, boolean};
@@ -37,8 +34,7 @@ const UNREAD: Input = Input::new("unread", Kind::Boolean, "Whether they are unre
 /// `DELETE /_/messages` and `DELETE /_/received`.
 pub(super) fn delete(call: &AccountCall<'_>, folder: Folder) -> HandlerResult {
     let ids = if call.request.body().is_empty() { None } else { call.body(read_ids)? };
-    let selected = select_ids(call, folder, ids)?;
-    Ok(deleted_response(mails::delete(call.state, &call.tenant, folder, &selected)))
+    delete_ids(call, folder, &select_ids(call, folder, ids)?)
 }
 
 /// `PATCH /_/messages` and `PATCH /_/received`.
@@ -47,29 +43,27 @@ pub(super) fn mark(call: &AccountCall<'_>, folder: Folder) -> HandlerResult {
         let (ids, unread) = (read_ids(fields), read_unread(fields));
         Ok((ids?, unread?))
     })?;
-    let selected = select_ids(call, folder, ids)?;
-    Ok(changed_response(mails::mark(call.state, &call.tenant, folder, &selected, unread)))
+    mark_ids(call, folder, &select_ids(call, folder, ids)?, unread)
 }
 
 /// `DELETE /_/messages/{id}` and `DELETE /_/received/{id}`.
 pub(super) fn delete_one(call: &AccountCall<'_>, folder: Folder) -> HandlerResult {
-    let id = find_id(&call.tenant, folder, &call.parameter(0))?;
-    Ok(deleted_response(mails::delete(call.state, &call.tenant, folder, &[id])))
+    delete_ids(call, folder, &[find_id(call, folder)?])
 }
 
 /// `PATCH /_/messages/{id}` and `PATCH /_/received/{id}`.
 pub(super) fn mark_one(call: &AccountCall<'_>, folder: Folder) -> HandlerResult {
-    let id = find_id(&call.tenant, folder, &call.parameter(0))?;
-    let unread = call.body(read_unread)?;
-    Ok(changed_response(mails::mark(call.state, &call.tenant, folder, &[id], unread)))
+    mark_ids(call, folder, &[find_id(call, folder)?], call.body(read_unread)?)
 }
 
-fn deleted_response(number: usize) -> http::Response<Bytes> {
-    problem::json(StatusCode::OK, &DeletedCount { deleted: number })
+fn delete_ids(call: &AccountCall<'_>, folder: Folder, ids: &[Uuid]) -> HandlerResult {
+    let deleted = mails::delete(call.state, &call.tenant, folder, ids);
+    Ok(problem::json(StatusCode::OK, &DeletedCount { deleted }))
 }
 
-fn changed_response(number: usize) -> http::Response<Bytes> {
-    problem::json(StatusCode::OK, &ChangedCount { changed: number })
+fn mark_ids(call: &AccountCall<'_>, folder: Folder, ids: &[Uuid], unread: bool) -> HandlerResult {
+    let changed = mails::mark(call.state, &call.tenant, folder, ids, unread);
+    Ok(problem::json(StatusCode::OK, &ChangedCount { changed }))
 }
 
 described! {
@@ -86,8 +80,8 @@ described! {
 }
 
 /// Returns the ID of the mail in the path.
-fn find_id(tenant: &Tenant, folder: Folder, id: &str) -> Result<Uuid, Problem> {
-    match MailView::find(tenant, folder, id)? {
+fn find_id(call: &AccountCall<'_>, folder: Folder) -> Result<Uuid, Problem> {
+    match MailView::find(&call.tenant, folder, &call.parameter(0))? {
         MailView::Unsent(_) => Err(no_message()),
         mail => Ok(mail.view_id()),
     }
@@ -122,7 +116,8 @@ pub(super) fn list(call: &AccountCall<'_>, folder: Folder) -> HandlerResult {
 fn select_ids(call: &AccountCall<'_>, folder: Folder, ids: Option<Vec<Uuid>>) -> Result<Vec<Uuid>, Problem> {
     let (tenant, search) = (&*call.tenant, Search::from_mutation_query(&call.parameters(), call.now())?);
     let Some(ids) = ids else {
-        return matching_ids(tenant, folder, &search, &call.cancellation());
+        let found = MailView::search(tenant, folder, &search, &call.cancellation())?;
+        return Ok(found.iter().map(MailView::view_id).collect());
     };
     if !search.is_empty() {
         return Err(Problem::validation("Send either `ids` or filters in the query, not both."));
@@ -133,15 +128,4 @@ fn select_ids(call: &AccountCall<'_>, folder: Folder, ids: Option<Vec<Uuid>>) ->
         }
         Folder::Received => ids,
     })
-}
-
-/// Returns the IDs of the matching mails.
-pub(super) fn matching_ids(
-    tenant: &Tenant,
-    folder: Folder,
-    search: &Search,
-    canceled: &Cancellation,
-) -> Result<Vec<Uuid>, Problem> {
-    let found = MailView::search(tenant, folder, search, canceled)?;
-    Ok(found.iter().map(MailView::view_id).collect())
 }

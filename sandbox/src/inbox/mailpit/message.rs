@@ -41,8 +41,7 @@ pub(super) fn show(call: &AccountCall<'_>, id: &str) -> HandlerResult {
     };
     let return_path = Some(header("Return-Path")).filter(|path| !path.is_empty());
     let mut details = common_fields(&mail, headers.as_ref());
-    let (inline, attachments): (Vec<_>, Vec<_>) = parts(&source).into_iter().partition(|(inline, _)| *inline);
-    let listed = |parts: Vec<(bool, Value)>| parts.into_iter().map(|(_, part)| part).collect::<Vec<_>>();
+    let (inline, attachments) = parts(&source);
     for (name, value) in [
         ("Read", (!mail.searchable().is_unread()).into()),
         ("ReturnPath", return_path.map_or(sender, |path| path.trim_matches(['<', '>']).to_owned()).into()),
@@ -51,8 +50,8 @@ pub(super) fn show(call: &AccountCall<'_>, id: &str) -> HandlerResult {
         ("Text", mail.text().unwrap_or_default().into()),
         ("HTML", mail.html().unwrap_or_default().into()),
         ("Size", source.len().into()),
-        ("Inline", listed(inline).into()),
-        ("Attachments", listed(attachments).into()),
+        ("Inline", inline.into()),
+        ("Attachments", attachments.into()),
     ] {
         details[name] = value;
     }
@@ -125,11 +124,12 @@ fn find(call: &AccountCall<'_>, id: &str) -> Result<MailView, Problem> {
     find_by_id(&call.tenant, id).ok_or_else(missing)
 }
 
-/// Returns a message's files, and whether each is inline.
-fn parts(source: &Bytes) -> Vec<(bool, Value)> {
-    let parts = read_contents(source).unwrap_or_default().into_iter().enumerate();
-    let shown = parts.map(|(index, (part, content))| {
-        let details = json!({
+/// Returns a message's inline files, and its other ones.
+fn parts(source: &Bytes) -> (Vec<Value>, Vec<Value>) {
+    let (mut inline, mut attachments) = (Vec::new(), Vec::new());
+    for (index, (part, content)) in read_contents(source).unwrap_or_default().into_iter().enumerate() {
+        let parts = if part.inline { &mut inline } else { &mut attachments };
+        parts.push(json!({
             "PartID": (index + 1).to_string(),
             "FileName": part.filename,
             "ContentType": part.content_type,
@@ -140,10 +140,9 @@ fn parts(source: &Bytes) -> Vec<(bool, Value)> {
                 "SHA1": hex(digest(&SHA1_FOR_LEGACY_USE_ONLY, &content)),
                 "SHA256": hex(digest(&SHA256, &content)),
             },
-        });
-        (part.inline, details)
-    });
-    shown.collect()
+        }));
+    }
+    (inline, attachments)
 }
 
 fn hex(digest: impl AsRef<[u8]>) -> String {

@@ -12,7 +12,6 @@ use uuid::Uuid;
 use super::summary::{counts, find_by_id, summary, tags as tags_of};
 use super::{json as answer, ok};
 use crate::inbox::mail::MailView;
-use crate::inbox::mutations::matching_ids;
 use crate::inbox::search::Search;
 use idempost_reference_server::lock::lock;
 use idempost_reference_server::route::AccountCall;
@@ -69,7 +68,7 @@ pub(super) fn tags(call: &AccountCall<'_>) -> Response<Bytes> {
 
 /// `GET /api/v1/messages`
 pub(super) fn index(call: &AccountCall<'_>) -> HandlerResult {
-    let (start, limit) = parse_window(call.query().unwrap_or_default());
+    let (start, limit) = parse_window(call);
     let newest = newest_messages(&call.tenant, start.saturating_add(limit));
     let (total, unread) = counts(&call.tenant);
     page(call, &newest, start, limit, (total, unread))
@@ -77,7 +76,7 @@ pub(super) fn index(call: &AccountCall<'_>) -> HandlerResult {
 
 /// `GET /api/v1/search`
 pub(super) fn search(call: &AccountCall<'_>) -> HandlerResult {
-    let (start, limit) = parse_window(call.query().unwrap_or_default());
+    let (start, limit) = parse_window(call);
     let found = search_messages(&call.tenant, &parse_search(call)?, &call.cancellation())?;
     let unread = found.iter().filter(|mail| mail.searchable().is_unread()).count();
     page(call, &found, start, limit, (found.len(), unread))
@@ -89,11 +88,7 @@ pub(super) fn mark(call: &AccountCall<'_>) -> HandlerResult {
     if !body.ids.is_empty() && !body.search.is_empty() {
         return Err(Problem::validation("You may specify either IDs or a search query, not both"));
     }
-    let search = if body.search.is_empty() {
-        Search::default()
-    } else {
-        Search::from_mailpit_query(&body.search, call.now())?
-    };
+    let search = Search::from_mailpit_query(&body.search, call.now())?;
     for (folder, ids) in select(call, &body.ids, &search)? {
         mails::mark(call.state, &call.tenant, folder, &ids, !body.read);
     }
@@ -124,29 +119,20 @@ fn select(
     ids: &[String],
     search: &Search,
 ) -> Result<[(Folder, Vec<Uuid>); 2], Problem> {
-    let (sent, received) = if ids.is_empty() {
-        let (tenant, canceled) = (&call.tenant, call.cancellation());
-        (
-            matching_ids(tenant, Folder::Sent, search, &canceled)?,
-            matching_ids(tenant, Folder::Received, search, &canceled)?,
-        )
+    let mails = if ids.is_empty() {
+        search_messages(&call.tenant, search, &call.cancellation())?
     } else {
-        let (mut sent, mut received) = (Vec::new(), Vec::new());
-        for mail in ids.iter().filter_map(|id| find_by_id(&call.tenant, id)) {
-            match mail {
-                MailView::Sent(mail) => sent.push(mail.id),
-                MailView::Received(mail) => received.push(mail.id),
-                MailView::Unsent(_) => {}
-            }
-        }
-        (sent, received)
+        ids.iter().filter_map(|id| find_by_id(&call.tenant, id)).collect()
     };
-    Ok([(Folder::Sent, sent), (Folder::Received, received)])
+    let is_received = |mail: &&MailView| matches!(mail, MailView::Received(_));
+    let (received, sent): (Vec<_>, Vec<_>) = mails.iter().partition(is_received);
+    let ids = |mails: Vec<&MailView>| mails.into_iter().map(MailView::view_id).collect();
+    Ok([(Folder::Sent, ids(sent)), (Folder::Received, ids(received))])
 }
 
 /// Returns the newest message, or the newest that matches `query`.
 pub(super) fn latest(call: &AccountCall<'_>) -> Result<Option<MailView>, Problem> {
-    if parameter(call.query().unwrap_or_default(), "query").is_none() {
+    if parameter(call, "query").is_none() {
         return Ok(newest_messages(&call.tenant, 1).into_iter().next());
     }
     Ok(search_messages(&call.tenant, &parse_search(call)?, &call.cancellation())?.into_iter().next())
@@ -214,22 +200,19 @@ fn tag_counts(tenant: &Tenant) -> BTreeMap<String, usize> {
 }
 
 /// Reads `start` and `limit`; as in Mailpit, invalid values are ignored.
-fn parse_window(query: &str) -> (usize, usize) {
-    let number = |name| parameter(query, name).and_then(|text| text.parse().ok());
+fn parse_window(call: &AccountCall<'_>) -> (usize, usize) {
+    let number = |name| parameter(call, name).and_then(|text| text.parse().ok());
     (number("start").unwrap_or(0), number("limit").unwrap_or(LIMIT))
 }
 
-fn parameter(query: &str, name: &str) -> Option<String> {
-    Parameters::new(Some(query))
-        .text(name)
-        .map(|value| value.trim().to_owned())
-        .filter(|value| !value.is_empty())
+fn parameter(call: &AccountCall<'_>, name: &str) -> Option<String> {
+    let value = Parameters::new(call.query()).text(name)?.trim().to_owned();
+    Some(value).filter(|value| !value.is_empty())
 }
 
 /// Reads the search in `query`, which is required: without it, a deletion would delete all messages.
 fn parse_search(call: &AccountCall<'_>) -> Result<Search, Problem> {
-    let search = parameter(call.query().unwrap_or_default(), "query")
-        .ok_or_else(|| Problem::validation("Error: no search query"))?;
+    let search = parameter(call, "query").ok_or_else(|| Problem::validation("Error: no search query"))?;
     Search::from_mailpit_query(&search, call.now())
 }
 
@@ -254,40 +237,36 @@ impl Body {
             let rule = "a JSON object or a form with `IDs`, `Read` or `Search`";
             Err(invalid(&format!("{rule}; found the field {}", quote(name))))
         };
-        if request.body().is_empty() {
-            return Ok(body);
-        }
-        if is_form {
-            for (name, value) in form_urlencoded::parse(request.body()) {
-                match name.to_ascii_lowercase().as_str() {
-                    "ids" => body.ids.push(value.into_owned()),
-                    "read" => body.read = value.eq_ignore_ascii_case("true"),
-                    "search" => body.search = value.into_owned(),
-                    _ => return unknown(&name),
-                }
-            }
+        let fields: Vec<(String, Value)> = if request.body().is_empty() {
+            Vec::new()
+        } else if is_form {
+            let fields = form_urlencoded::parse(request.body());
+            fields.map(|(name, value)| (name.into_owned(), value.into_owned().into())).collect()
         } else {
-            let read: BTreeMap<String, Value> =
+            let fields: BTreeMap<_, _> =
                 serde_json::from_slice(request.body()).map_err(|_| invalid("a JSON object"))?;
-            for (name, value) in read {
-                match (name.to_ascii_lowercase().as_str(), value) {
-                    (_, Value::Null) => {}
-                    ("ids", value) => {
-                        body.ids = serde_json::from_value(value)
-                            .map_err(|_| invalid("an object whose `IDs` are strings"))?;
-                    }
-                    ("read", value) => {
-                        body.read =
-                            value.as_bool().ok_or_else(|| invalid("an object whose `Read` is a boolean"))?;
-                    }
-                    ("search", value) => {
-                        let text = value.as_str();
-                        text.ok_or_else(|| invalid("an object whose `Search` is a string"))?
-                            .trim()
-                            .clone_into(&mut body.search);
-                    }
-                    _ => return unknown(&name),
+            fields.into_iter().collect()
+        };
+        for (name, value) in fields {
+            match (name.to_ascii_lowercase().as_str(), value) {
+                (_, Value::Null) => {}
+                ("ids", Value::String(id)) if is_form => body.ids.push(id),
+                ("ids", value) => {
+                    body.ids = serde_json::from_value(value)
+                        .map_err(|_| invalid("an object whose `IDs` are strings"))?;
                 }
+                ("read", Value::String(text)) if is_form => body.read = text.eq_ignore_ascii_case("true"),
+                ("read", value) => {
+                    body.read =
+                        value.as_bool().ok_or_else(|| invalid("an object whose `Read` is a boolean"))?;
+                }
+                ("search", value) => {
+                    let text = value.as_str();
+                    text.ok_or_else(|| invalid("an object whose `Search` is a string"))?
+                        .trim()
+                        .clone_into(&mut body.search);
+                }
+                _ => return unknown(&name),
             }
         }
         Ok(body)
