@@ -22,12 +22,12 @@ const DEFAULT_ADDRESS: &str = "http://127.0.0.1:4010";
 /// The beginning of the line that contains the servers.
 const SERVERS: &str = "\n\"servers\":";
 
-pub(super) fn json(state: &State) -> Response<Bytes> {
-    response(with_server(&state.links.address()), "application/json; charset=utf-8")
-}
+pub(super) const JSON: &str = "application/json; charset=utf-8";
+pub(super) const YAML: &str = "application/yaml; charset=utf-8";
 
-pub(super) fn yaml(state: &State) -> Response<Bytes> {
-    response(with_server(&state.links.address()), "application/yaml; charset=utf-8")
+/// Returns the contract of the service with this sandbox as its server.
+pub(super) fn service(state: &State, media_type: &'static str) -> Response<Bytes> {
+    response(with_server(&state.links.address()), media_type)
 }
 
 fn response(document: String, media_type: &'static str) -> Response<Bytes> {
@@ -93,7 +93,7 @@ pub(super) fn sandbox_routes(call: &Call<'_>) -> Response<Bytes> {
             "schemas": schemas,
         },
     });
-    response(document.to_string(), "application/json; charset=utf-8")
+    response(document.to_string(), JSON)
 }
 
 /// The groups of routes.

@@ -23,7 +23,6 @@ use idempost_reference_server::wire::declared::{Input, Kind};
 use idempost_reference_server::wire::described;
 use idempost_reference_server::wire::paging::{Page, list, quote};
 use idempost_reference_server::wire::problem::{self, Problem};
-use idempost_reference_server::wire::query::Parameters;
 use idempost_reference_server::wire::timestamp::to_database_format;
 use idempost_reference_server::wire::view::view;
 
@@ -49,10 +48,21 @@ pub(super) const QUERY: &[Input] = &[
 
 /// `GET /_/requests`: the matching requests, newest first.
 pub(super) fn index(call: &AccountCall<'_>) -> HandlerResult {
-    let filter = Filter::read(&call.parameters())?;
+    let parameters = call.parameters();
+    let text = |name| parameters.text(name).filter(|value| !value.is_empty());
+    let (method, path) = (text("method").map(str::to_ascii_uppercase), text("path").map(str::to_lowercase));
+    let status = text("status").map(read_status).transpose()?;
+    let before = text("before").map(str::parse).transpose();
+    let wrong = |_| Problem::validation("`before` must be the number of a request in the list.");
+    let before: Option<u64> = before.map_err(wrong)?;
     let all = call.state.tenants.requests.shared();
-    let shown =
-        |request: &&Arc<KeptRequest>| filter.matches(request) && request.is_shown_to(&call.tenant.name);
+    let shown = |request: &&Arc<KeptRequest>| {
+        before.is_none_or(|before| request.number < before)
+            && method.as_ref().is_none_or(|method| request.method.as_str() == method)
+            && path.as_ref().is_none_or(|path| request.path.to_lowercase().contains(path))
+            && status.is_none_or(|status| request.status.as_str().starts_with(status))
+            && request.is_shown_to(&call.tenant.name)
+    };
     let mut found = all.iter().rev().filter(shown);
     let items = found.by_ref().take(MAX_PAGE).map(|request| RequestItem(request)).collect();
     Ok(list(&Page { items, has_more: found.next().is_some() }))
@@ -87,41 +97,13 @@ pub(super) fn for_email(state: &State, tenant: &str, email: Uuid) -> HandlerResu
     Ok(problem::json(StatusCode::OK, &RequestDetail::new(state, found)))
 }
 
-struct Filter {
-    method: Option<String>,
-    path: Option<String>,
-    status: Option<String>,
-    before: Option<u64>,
-}
-
-impl Filter {
-    fn read(parameters: &Parameters<'_>) -> Result<Self, Problem> {
-        let text = |name| parameters.text(name).filter(|value| !value.is_empty());
-        let before = text("before").map(str::parse).transpose();
-        let wrong = |_| Problem::validation("`before` must be the number of a request in the list.");
-        Ok(Self {
-            method: text("method").map(str::to_ascii_uppercase),
-            path: text("path").map(str::to_lowercase),
-            status: text("status").map(read_status).transpose()?,
-            before: before.map_err(wrong)?,
-        })
-    }
-
-    fn matches(&self, request: &KeptRequest) -> bool {
-        self.before.is_none_or(|before| request.number < before)
-            && self.method.as_ref().is_none_or(|method| request.method.as_str() == method)
-            && self.path.as_ref().is_none_or(|path| request.path.to_lowercase().contains(path))
-            && self.status.as_ref().is_none_or(|status| request.status.as_str().starts_with(status))
-    }
-}
-
 /// Reads the first digits of a status.
-fn read_status(text: &str) -> Result<String, Problem> {
+fn read_status(text: &str) -> Result<&str, Problem> {
     let digits = text.trim_end_matches(['x', 'X']);
     let is_status = text.len() <= 3
         && digits.starts_with(|first| ('1'..='5').contains(&first))
         && digits.bytes().all(|byte| byte.is_ascii_digit());
-    is_status.then(|| digits.to_owned()).ok_or_else(|| {
+    is_status.then_some(digits).ok_or_else(|| {
         Problem::validation(format!(
             "`status` must be a status, or its first digits, such as `4xx`; found {}.",
             quote(text)

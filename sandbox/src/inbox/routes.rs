@@ -91,7 +91,7 @@ const ROUTES: &[Route] = &[
     own_route(GET, "/_/shared/{token}/html", LINK, READS, SLOW, JSON, "The HTML of a shared email, as an isolated document", Open(|call| shared::html(call.state, &call.parameter(0), &call.cancellation()))).sends(200, HTML),
     own_route(GET, "/_/shared/{token}/files/{index}", LINK, READS, SLOW, JSON, "A file of a shared email, by its index", Open(|call| shared::file(call.state, &call.parameter(0), &call.parameter(1)))).sends(200, FILE),
     // Contracts
-    own_route(GET, "/openapi.json", OPEN, READS, QUICK, JSON, "The contract of the service, with this sandbox as its server", Open(|call| Ok(openapi::json(call.state)))).returns::<Map<String, Value>>(200),
-    own_route(GET, "/openapi.yaml", OPEN, READS, QUICK, JSON, "The same as YAML", Open(|call| Ok(openapi::yaml(call.state)))).sends(200, &["application/yaml"]),
+    own_route(GET, "/openapi.json", OPEN, READS, QUICK, JSON, "The contract of the service, with this sandbox as its server", Open(|call| Ok(openapi::service(call.state, openapi::JSON)))).returns::<Map<String, Value>>(200),
+    own_route(GET, "/openapi.yaml", OPEN, READS, QUICK, JSON, "The same as YAML", Open(|call| Ok(openapi::service(call.state, openapi::YAML)))).sends(200, &["application/yaml"]),
     own_route(GET, "/_/openapi.json", OPEN, READS, QUICK, JSON, "The contract of the sandbox's own routes", Open(|call| Ok(openapi::sandbox_routes(call)))).returns::<Map<String, Value>>(200),
 ];

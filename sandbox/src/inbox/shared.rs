@@ -26,13 +26,24 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; frame-src '
 
 pub(super) fn page(state: &State, token: &str) -> HandlerResult {
     let mail = open(state, token)?;
-    let fields = Fields::from_mail(&mail);
+    let (subject, from, to, cc, at) = match &mail {
+        MailView::Sent(mail) => {
+            (mail.subject(), mail.from(), mail.to().join(", "), mail.cc().join(", "), mail.captured_at)
+        }
+        MailView::Unsent(email) => {
+            let cc = email.cc.as_deref().unwrap_or_default();
+            (&*email.subject, &*email.from, email.to.join(", "), cc.join(", "), email.created_at)
+        }
+        MailView::Received(mail) => {
+            (&*mail.subject, &*mail.from, mail.to.join(", "), mail.cc.join(", "), mail.created_at)
+        }
+    };
     let mut page = format!(
         "<!doctype html><html lang=en><head><meta charset=utf-8><meta name=viewport content=\"width=device-width\">\
          <meta name=robots content=noindex><title>{subject}</title><style>{STYLE}</style></head><body><h1>{subject}</h1><dl>",
-        subject = escape_html(&fields.subject)
+        subject = escape_html(subject)
     );
-    let rows = [("From", &fields.from), ("To", &fields.to), ("Cc", &fields.cc), ("Date", &fields.date)];
+    let rows = [("From", from), ("To", &to), ("Cc", &cc), ("Date", &to_iso(at))];
     for (name, value) in rows.into_iter().filter(|(_, value)| !value.is_empty()) {
         let _ = write!(page, "<dt>{name}</dt><dd>{}</dd>", escape_html(value));
     }
@@ -77,41 +88,4 @@ fn open(state: &State, token: &str) -> Result<MailView, Problem> {
     let tenant = state.tenants.owner(id).ok_or_else(gone)?;
     let find = |folder| MailView::find(&tenant, folder, &id.to_string());
     find(Folder::Sent).or_else(|_| find(Folder::Received)).map_err(|_| gone())
-}
-
-/// The fields shown besides the body.
-struct Fields {
-    from: String,
-    to: String,
-    cc: String,
-    subject: String,
-    date: String,
-}
-
-impl Fields {
-    fn from_mail(mail: &MailView) -> Self {
-        match mail {
-            MailView::Sent(mail) => Self {
-                from: mail.from().to_owned(),
-                to: mail.to().join(", "),
-                cc: mail.cc().join(", "),
-                subject: mail.subject().to_owned(),
-                date: to_iso(mail.captured_at),
-            },
-            MailView::Unsent(email) => Self {
-                from: email.from.to_string(),
-                to: email.to.join(", "),
-                cc: email.cc.as_deref().unwrap_or_default().join(", "),
-                subject: email.subject.clone(),
-                date: to_iso(email.created_at),
-            },
-            MailView::Received(mail) => Self {
-                from: mail.from.clone(),
-                to: mail.to.join(", "),
-                cc: mail.cc.join(", "),
-                subject: mail.subject.clone(),
-                date: to_iso(mail.created_at),
-            },
-        }
-    }
 }

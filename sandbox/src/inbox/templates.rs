@@ -15,14 +15,12 @@ use idempost_reference_server::model::template::Template;
 use idempost_reference_server::model::template::version::{Rendered, Variable, Version};
 use idempost_reference_server::model::value::PropertyValue;
 use idempost_reference_server::route::AccountCall;
-use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::store::table::Record as _;
 use idempost_reference_server::wire::answers::HandlerResult;
 use idempost_reference_server::wire::declared::{Input, Kind, words_of};
 use idempost_reference_server::wire::described;
 use idempost_reference_server::wire::paging::{Mode, Window, list, quote};
 use idempost_reference_server::wire::problem::{self, Problem};
-use idempost_reference_server::wire::query::Parameters;
 use idempost_reference_server::wire::view::view;
 
 /// The parameters of a preview.
@@ -42,62 +40,47 @@ pub(super) fn index(call: &AccountCall<'_>) -> HandlerResult {
 
 /// `GET /_/templates/{id_or_alias}/preview`: everything except the HTML.
 pub(super) fn preview(call: &AccountCall<'_>) -> HandlerResult {
-    let (version, input) = preview_input(call)?;
-    let missing = version.missing_values(&input.variables);
-    let rendered = input.render(&call.tenant, &version)?;
+    let (version, variables, rendered) = render(call)?;
+    let missing = version.missing_values(&variables);
     Ok(problem::json(StatusCode::OK, &TemplatePreview::new(&version, rendered, missing)))
 }
 
 /// `GET /_/templates/{id_or_alias}/preview.html`: the HTML, as an isolated document.
 pub(super) fn html(call: &AccountCall<'_>) -> HandlerResult {
-    let (version, input) = preview_input(call)?;
-    let rendered = input.render(&call.tenant, &version)?;
+    let (_, _, rendered) = render(call)?;
     let (html, colors) = (rendered.bodies.html().unwrap_or_default(), Colors::read(&call.parameters())?);
     sanitized::respond(&html, colors, InlineImages::new, &call.cancellation())
 }
 
-fn preview_input(call: &AccountCall<'_>) -> Result<(Arc<Version>, PreviewInput), Problem> {
-    let input = PreviewInput::read(&call.parameters())?;
-    let template = call.tenant.templates.find(&call.parameter(0)).ok_or_else(Template::not_found)?;
-    let version = match (&template.published, input.published) {
+/// The values of a template's variables.
+type Variables = BTreeMap<String, PropertyValue>;
+
+fn render(call: &AccountCall<'_>) -> Result<(Arc<Version>, Variables, Rendered), Problem> {
+    let (tenant, parameters) = (&call.tenant, call.parameters());
+    let variables = parameters.text("variables").map(parse_variables).transpose()?.unwrap_or_default();
+    let is_published = parameters.one_of("version", &VERSIONS)?.unwrap_or(false);
+    let template = tenant.templates.find(&call.parameter(0)).ok_or_else(Template::not_found)?;
+    let version = match (&template.published, is_published) {
         (Some(published), true) => published,
         (None, true) => return Err(Problem::not_found("The template was never published.")),
         (_, false) => &template.newest,
     };
-    Ok((Arc::clone(version), input))
+    let to = parameters.text("to").filter(|to| !to.is_empty());
+    let contact = to.and_then(|to| tenant.contacts.find_by_key(to));
+    let fallback = |key: &str| audience::fallback(tenant, key);
+    let recipient = to.map(|to| RecipientValues {
+        address: Some(to),
+        contact: contact.as_deref(),
+        link: None,
+        fallback: &fallback,
+    });
+    let rendered = version.render(&variables, recipient).ok_or_else(|| {
+        Problem::validation("With these values, the template exceeds the maximum size of an email.")
+    })?;
+    Ok((Arc::clone(version), variables, rendered))
 }
 
-struct PreviewInput {
-    variables: BTreeMap<String, PropertyValue>,
-    to: Option<String>,
-    published: bool,
-}
-
-impl PreviewInput {
-    fn read(parameters: &Parameters<'_>) -> Result<Self, Problem> {
-        Ok(Self {
-            variables: parameters.text("variables").map(parse_variables).transpose()?.unwrap_or_default(),
-            to: parameters.text("to").filter(|to| !to.is_empty()).map(str::to_owned),
-            published: parameters.one_of("version", &VERSIONS)?.unwrap_or(false),
-        })
-    }
-
-    fn render(&self, tenant: &Tenant, version: &Version) -> Result<Rendered, Problem> {
-        let contact = self.to.as_deref().and_then(|to| tenant.contacts.find_by_key(to));
-        let fallback = |key: &str| audience::fallback(tenant, key);
-        let recipient = self.to.as_deref().map(|to| RecipientValues {
-            address: Some(to),
-            contact: contact.as_deref(),
-            link: None,
-            fallback: &fallback,
-        });
-        version.render(&self.variables, recipient).ok_or_else(|| {
-            Problem::validation("With these values, the template exceeds the maximum size of an email.")
-        })
-    }
-}
-
-fn parse_variables(json: &str) -> Result<BTreeMap<String, PropertyValue>, Problem> {
+fn parse_variables(json: &str) -> Result<Variables, Problem> {
     let wrong = |what: String| {
         Problem::validation(format!("`variables` must be an object of strings and numbers; {what}."))
     };

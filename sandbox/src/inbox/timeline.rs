@@ -9,7 +9,6 @@ use uuid::Uuid;
 use crate::inbox::mail::MailView;
 use idempost_reference_server::lock::lock;
 use idempost_reference_server::model::email::Event::Failed;
-use idempost_reference_server::model::received::Received;
 use idempost_reference_server::model::relayed::RelayLog;
 use idempost_reference_server::model::webhook_delivery::{Attempt, Progress, WebhookDelivery};
 use idempost_reference_server::state::mails::Folder;
@@ -78,10 +77,8 @@ pub(super) fn show(tenant: &Tenant, folder: Folder, id: &str) -> HandlerResult {
         Folder::Sent => email_entries(tenant, email),
         Folder::Received => {
             let mail = lock(&tenant.received).get(email).cloned();
-            let of = |mail: &Received| {
-                with_relayed(vec![TimelineEntry::new(mail.created_at, "received")], &mail.relayed)
-            };
-            mail.map(|mail| of(&mail)).unwrap_or_default()
+            let received = |at| vec![TimelineEntry::new(at, "received")];
+            mail.map(|mail| with_relayed(received(mail.created_at), &mail.relayed)).unwrap_or_default()
         }
     };
     let webhooks = tenant.deliveries.for_email(email);
