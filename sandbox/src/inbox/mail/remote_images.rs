@@ -13,7 +13,8 @@ use base64::engine::general_purpose::STANDARD;
 use url::Url;
 
 use crate::check::strip_ignoring_case;
-use idempost_reference_server::content::html::{Event, Tag, walk};
+use idempost_reference_server::content::html::{Event, walk};
+use idempost_reference_server::content::plain::read_reference;
 use idempost_reference_server::state::images::LoadedImages;
 
 /// The maximum length of a URL, in bytes.
@@ -70,11 +71,11 @@ fn find_references(html: &str, mut found: impl FnMut(Range<usize>, Url)) {
         Event::Start(tag) => {
             for attribute in tag.attributes() {
                 let value = attribute.place.clone();
-                match find_reference(tag, &attribute.name) {
-                    Some(Reference::Url) => found(value),
-                    Some(Reference::Candidates) => find_candidates(html, value, &mut found),
-                    Some(Reference::Style) => find_css_urls(html, value, &mut found),
-                    None => {}
+                match (tag.name, &*attribute.name) {
+                    (_, "style") => find_css_urls(html, value, &mut found),
+                    (_, "background") | ("video", "poster") | ("img" | "input", "src") => found(value),
+                    ("img" | "source", "srcset") => find_candidates(html, value, &mut found),
+                    _ => {}
                 }
             }
         }
@@ -83,22 +84,6 @@ fn find_references(html: &str, mut found: impl FnMut(Range<usize>, Url)) {
         }
         _ => {}
     });
-}
-
-/// How an attribute refers to images.
-enum Reference {
-    Url,
-    Candidates,
-    Style,
-}
-
-fn find_reference(tag: &Tag<'_>, attribute: &str) -> Option<Reference> {
-    match (tag.name, attribute) {
-        (_, "style") => Some(Reference::Style),
-        (_, "background") | ("video", "poster") | ("img" | "input", "src") => Some(Reference::Url),
-        ("img" | "source", "srcset") => Some(Reference::Candidates),
-        _ => None,
-    }
 }
 
 /// Finds the URLs in a `srcset`.
@@ -168,51 +153,20 @@ fn remote_url(source: &str) -> Option<Url> {
         return None;
     }
     let text = decode_references(source);
-    let text = if text.starts_with("//") { Cow::Owned(format!("https:{text}")) } else { text };
+    let text = if text.starts_with("//") { format!("https:{text}") } else { text };
     let mut url = Url::parse(&text).ok()?;
     url.set_fragment(None);
     Some(url)
 }
 
-/// Replaces the character references in a part of an attribute's value. Only references to markup characters are replaced, since URLs contain no
-/// others.
-fn decode_references(value: &str) -> Cow<'_, str> {
-    let Some(first) = value.find('&') else { return Cow::Borrowed(value) };
-    let (before, mut rest) = value.split_at(first);
-    let mut text = before.to_owned();
+/// Replaces the character references in a part of an attribute's value.
+fn decode_references(value: &str) -> String {
+    let (mut text, mut rest) = (String::new(), value);
     while let Some(at) = rest.find('&') {
         text.push_str(&rest[..at]);
-        rest = &rest[at..];
-        // The longest reference is `&#x10ffff;`.
-        let end = rest.bytes().take(10).position(|byte| byte == b';');
-        if let Some((char, end)) = end.and_then(|end| Some((decode_entity(&rest[1..end])?, end))) {
-            text.push(char);
-            rest = &rest[end + 1..];
-        } else {
-            text.push('&');
-            rest = &rest[1..];
-        }
+        rest = read_reference(&rest[at..], &mut text);
     }
-    text.push_str(rest);
-    Cow::Owned(text)
-}
-
-fn decode_entity(name: &str) -> Option<char> {
-    Some(match name {
-        "amp" => '&',
-        "quot" => '"',
-        "apos" => '\'',
-        "lt" => '<',
-        "gt" => '>',
-        _ => {
-            let number = name.strip_prefix('#')?;
-            let code = match number.strip_prefix(['x', 'X']) {
-                Some(hex) => u32::from_str_radix(hex, 16),
-                None => number.parse(),
-            };
-            char::from_u32(code.ok()?)?
-        }
-    })
+    text + rest
 }
 
 #[cfg(test)]
@@ -351,11 +305,11 @@ mod tests {
     }
 
     #[test]
-    fn character_references_of_markup_are_decoded() {
+    fn character_references_are_decoded() {
         for (value, text) in [
             ("a?b=1&amp;c=2&copy=3", "a?b=1&c=2&copy=3"),
             ("&#38;&#x26;&quot;&apos;&lt;&gt;", "&&\"'<>"),
-            ("&&amp&;&#xd800;&#99999999;&#;", "&&amp&;&#xd800;&#99999999;&#;"),
+            ("&&amp&;&#xd800;&#99999999;&#;", "&&amp&;\u{fffd}\u{fffd}&#;"),
             ("é&amp;é", "é&é"),
             ("", ""),
         ] {

@@ -83,7 +83,7 @@ fn skip_hidden<'a>(html: &'a str, name: &str) -> &'a str {
 }
 
 /// Reads a character reference, or a text that begins like one; returns the rest.
-fn read_reference<'a>(html: &'a str, text: &mut String) -> &'a str {
+pub fn read_reference<'a>(html: &'a str, text: &mut String) -> &'a str {
     let bytes = &html.as_bytes()[..html.len().min(MAX_REFERENCE)];
     let end = bytes.iter().skip(1).position(|byte| !byte.is_ascii_alphanumeric() && *byte != b'#');
     if let Some(end) = end.map(|end| end + 1).filter(|end| bytes[*end] == b';') {
