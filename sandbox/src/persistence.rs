@@ -21,10 +21,12 @@ mod store;
 mod tables;
 mod tree;
 
+use std::convert::Infallible;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, Weak};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -32,7 +34,6 @@ use self::batch::{Batch, Known, encode};
 use self::store::Store;
 #[doc(hidden)]
 pub use self::store::catches_panic;
-use idempost_reference_server::lock::lock;
 use idempost_reference_server::service::Service;
 use idempost_reference_server::settings::Settings;
 
@@ -81,14 +82,10 @@ pub enum PersistenceError {
 
 /// Persists changes until it is [closed](Self::close) or dropped.
 pub struct Persistence {
-    shared: Arc<Shared>,
+    /// The writer stops once this is dropped.
+    running: Option<Sender<Infallible>>,
     thread: Option<JoinHandle<()>>,
-}
-
-struct Shared {
-    stop: Mutex<bool>,
-    wake: Condvar,
-    failing: AtomicBool,
+    failing: Arc<AtomicBool>,
 }
 
 /// Restores the service from this folder, and persists its state there. The folder is created if it doesn't exist.
@@ -106,8 +103,7 @@ pub fn open(
     let store = Store::open(folder)?;
     let service = restore::restore_service(&store, settings)?;
     service.state().persistent.store(true, Ordering::Relaxed);
-    let shared =
-        Arc::new(Shared { stop: Mutex::new(false), wake: Condvar::new(), failing: AtomicBool::new(false) });
+    let ((running, stopped), failing) = (mpsc::channel(), Arc::new(AtomicBool::new(false)));
     let known = Known::new(store.tenants()?, store.last_tenant());
     // The first write deletes the evicted ones on disk.
     service.state().tenants.order();
@@ -119,14 +115,15 @@ pub fn open(
         known,
         pending: Batch::default(),
         clock: Vec::new(),
-        shared: Arc::clone(&shared),
+        stopped,
+        failing: Arc::clone(&failing),
         on_status: Box::new(on_status),
     };
     // Writes the restored state before the first request.
     service.state().snapshot_lock.record_change();
-    writer.write();
+    writer.write(false);
     let thread = std::thread::Builder::new().name("persistence".to_owned()).spawn(move || writer.run())?;
-    Ok((service, Persistence { shared, thread: Some(thread) }))
+    Ok((service, Persistence { running: Some(running), thread: Some(thread), failing }))
 }
 
 /// Creates the folder, accessible only to its owner because it contains keys and emails.
@@ -142,12 +139,11 @@ impl Persistence {
     /// Writes the remaining changes, and returns whether that succeeded.
     pub fn close(mut self) -> bool {
         self.stop();
-        !self.shared.failing.load(Ordering::SeqCst)
+        !self.failing.load(Ordering::SeqCst)
     }
 
     fn stop(&mut self) {
-        *lock(&self.shared.stop) = true;
-        self.shared.wake.notify_all();
+        self.running = None;
         if let Some(thread) = self.thread.take() {
             // The panic hook has already reported it.
             let _ = thread.join();
@@ -183,47 +179,44 @@ struct Writer {
     pending: Batch,
     /// The clock as written.
     clock: Vec<u8>,
-    shared: Arc<Shared>,
+    /// Disconnected by [`Persistence::stop`].
+    stopped: Receiver<Infallible>,
+    failing: Arc<AtomicBool>,
     on_status: Box<StatusCallback>,
 }
 
 impl Writer {
     fn run(mut self) {
-        let shared = Arc::clone(&self.shared);
         loop {
             let is_behind = self
                 .service
                 .upgrade()
                 .is_some_and(|service| service.state().snapshot_lock.backlog().is_full());
-            let stopped = {
-                let stop = lock(&shared.stop);
-                let pause = if is_behind { Duration::ZERO } else { WRITE_INTERVAL };
-                let waited = shared.wake.wait_timeout_while(stop, pause, |stop| !*stop);
-                *waited.unwrap_or_else(std::sync::PoisonError::into_inner).0
-            };
+            let pause = if is_behind { Duration::ZERO } else { WRITE_INTERVAL };
+            let stopped = self.stopped.recv_timeout(pause) == Err(RecvTimeoutError::Disconnected);
             if stopped {
                 self.retry_at = None;
             }
-            let alive = self.write();
+            let alive = self.write(stopped);
             if stopped || !alive {
                 return;
             }
         }
     }
 
-    /// Writes pending changes. Returns false once the service has been dropped.
-    fn write(&mut self) -> bool {
+    /// Writes pending changes, possibly for the last time. Returns false once the service has been dropped.
+    fn write(&mut self, is_last: bool) -> bool {
         let Some(service) = self.service.upgrade() else { return false };
         if self.retry_at.is_some_and(|at| Instant::now() < at) {
             return true;
         }
-        let (collected, started) = (self.collect(&service), Instant::now());
+        let (collected, started) = (self.collect(&service, is_last), Instant::now());
         match collected.and_then(|()| self.commit()) {
             Ok(()) => {
                 self.retry_at = None;
                 service.state().saved.store(true, Ordering::Relaxed);
                 service.state().snapshot_lock.backlog().end_write(started.elapsed());
-                if self.shared.failing.swap(false, Ordering::SeqCst) {
+                if self.failing.swap(false, Ordering::SeqCst) {
                     (self.on_status)(Ok(()));
                 }
             }
@@ -232,7 +225,7 @@ impl Writer {
                 service.state().saved.store(false, Ordering::Relaxed);
                 self.retry_at = Some(Instant::now() + RETRY_DELAY);
                 service.state().snapshot_lock.backlog().give_up();
-                if !self.shared.failing.swap(true, Ordering::SeqCst) {
+                if !self.failing.swap(true, Ordering::SeqCst) {
                     (self.on_status)(Err(&error));
                 }
             }
@@ -253,8 +246,7 @@ impl Writer {
         Ok(())
     }
 
-    fn collect(&mut self, service: &Service) -> Result<(), PersistenceError> {
-        let is_last = *lock(&self.shared.stop);
+    fn collect(&mut self, service: &Service, is_last: bool) -> Result<(), PersistenceError> {
         let (state, mut batch) = (service.state(), Batch::default());
         if state.snapshot_lock.has_changes() {
             let _closed = state.snapshot_lock.close();

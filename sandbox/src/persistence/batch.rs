@@ -15,16 +15,11 @@ use idempost_reference_server::state::job::Work;
 use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::store::ledger::Persist;
 
-/// A record that is encoded only when it is written.
-pub(super) trait Encode: Send {
-    /// Appends the record.
-    fn encode(&self, to: &mut Vec<u8>) -> Result<(), PersistenceError>;
-}
+/// A record that is encoded only when it is written: appends it.
+pub(super) type Record = Box<dyn Fn(&mut Vec<u8>) -> Result<(), PersistenceError> + Send>;
 
-impl<T: Serialize + Send> Encode for T {
-    fn encode(&self, to: &mut Vec<u8>) -> Result<(), PersistenceError> {
-        encode(self, to)
-    }
+fn record(value: impl Serialize + Send + 'static) -> Record {
+    Box::new(move |to| encode(&value, to))
 }
 
 /// The tenants as written to the file.
@@ -54,9 +49,9 @@ pub(super) struct Batch {
     /// Replaced tables, whose previous content has to be deleted.
     pub(super) emptied: BTreeSet<(u32, u8)>,
     /// Records to write, or to delete.
-    pub(super) records: BTreeMap<Place, Option<Box<dyn Encode>>>,
+    pub(super) records: BTreeMap<Place, Option<Record>>,
     /// The key for OAuth tokens, and the clients.
-    pub(super) logins: Option<Box<dyn Encode>>,
+    pub(super) logins: Option<Record>,
     pub(super) clock: Option<Vec<u8>>,
 }
 
@@ -86,15 +81,14 @@ impl Batch {
             let stored = job.and_then(|job| {
                 let Work::Task(task) = &job.work else { return None };
                 let tenant = job.tenant.upgrade()?.name.clone();
-                Some(Box::new((due, tenant, task.clone())) as Box<dyn Encode>)
+                Some(record((due, tenant, task.clone())))
             });
             batch.records.insert(shared_place(JOBS, position), stored);
         });
         let oauth = &service.state().oauth;
-        batch.logins = oauth.changed_clients().map(|stored| Box::new(stored) as Box<dyn Encode>);
+        batch.logins = oauth.changed_clients().map(record);
         let first = oauth.changed_grants(|position, stored| {
-            let stored = stored.map(|stored| Box::new(stored) as Box<dyn Encode>);
-            batch.records.insert(shared_place(GRANTS, position), stored);
+            batch.records.insert(shared_place(GRANTS, position), stored.map(record));
         });
         if first {
             batch.emptied.insert((Place::ALL, GRANTS));
@@ -168,8 +162,7 @@ impl Visit for Collector<'_> {
         for position in changed {
             let place = Place { tenant: self.tenant, table: number, position };
             self.batch.records.entry(place).or_insert_with(|| {
-                let record = records.get_at(position);
-                record.map(|(id, record)| Box::new((id, snapshot(record))) as Box<dyn Encode>)
+                records.get_at(position).map(|(id, stored)| record((id, snapshot(stored))))
             });
         }
         Ok(())

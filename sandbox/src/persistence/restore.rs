@@ -50,8 +50,7 @@ pub(super) fn restore_service(store: &Store, settings: Settings) -> Result<Arc<S
         service.clock().restore(decode(&clock)?);
     }
     let jobs = restore_tenants(&service, store)?;
-    count_mails(&service);
-    count_events(&service);
+    count(&service);
     for (key, tenant, task) in jobs {
         if let Some(tenant) = service.state().tenants.find(&tenant) {
             service.state().scheduler.restore(key, Job::new(&tenant, task));
@@ -122,10 +121,14 @@ impl Visit for Fill<'_> {
     }
 }
 
-/// Counts all tenants' emails, so that the oldest are evicted beyond the limits.
-fn count_mails(service: &Service) {
-    let mut mails: Vec<(Timestamp, Uuid, usize, Arc<Tenant>)> = Vec::new();
-    for tenant in service.state().tenants.all() {
+/// A record to count: when it was created, its ID and size, and its tenant.
+type Counted = (Timestamp, Uuid, usize, Arc<Tenant>);
+
+/// Counts all tenants' emails and webhook events, so that the oldest are evicted beyond the limits.
+fn count(service: &Service) {
+    let tenants = &service.state().tenants;
+    let (mut mails, mut events): (Vec<Counted>, Vec<Counted>) = (Vec::new(), Vec::new());
+    for tenant in tenants.all() {
         let captured = lock(&tenant.captured);
         for email in lock(&tenant.emails).oldest_first() {
             let mail = email.captured_id().and_then(|id| captured.get(id));
@@ -135,24 +138,17 @@ fn count_mails(service: &Service) {
         for mail in lock(&tenant.received).oldest_first() {
             mails.push((mail.created_at, mail.id, size::record(&**mail), Arc::clone(&tenant)));
         }
-    }
-    mails.sort_by_key(|(at, ..)| *at);
-    for (_, id, size, tenant) in mails {
-        service.state().tenants.count_mail(&tenant, id, size);
-    }
-}
-
-/// Counts all tenants' webhook events, so that the oldest are evicted beyond the limit.
-fn count_events(service: &Service) {
-    let mut events: Vec<(Timestamp, Uuid, usize, Arc<Tenant>)> = Vec::new();
-    for tenant in service.state().tenants.all() {
         for delivery in tenant.deliveries.lock().oldest_first() {
             events.push((delivery.created_at, delivery.id, delivery.size(), Arc::clone(&tenant)));
         }
     }
+    mails.sort_by_key(|(at, ..)| *at);
     events.sort_by_key(|(at, ..)| *at);
+    for (_, id, size, tenant) in mails {
+        tenants.count_mail(&tenant, id, size);
+    }
     for (_, id, size, tenant) in events {
-        service.state().tenants.count_event(&tenant, id, size);
+        tenants.count_event(&tenant, id, size);
     }
 }
 

@@ -208,7 +208,7 @@ impl Store {
             }
             for (place, record) in &batch.records {
                 match record {
-                    Some(record) => appender.append(*place, Some(&|segment| record.encode(segment)))?,
+                    Some(record) => appender.append(*place, Some(record))?,
                     // Most deleted records were never written, such as jobs that ran immediately.
                     None if self.index.segment(*place).is_some() => appender.append(*place, None)?,
                     None => {}
@@ -239,7 +239,7 @@ impl Store {
             let mut metadata = writing.open_table(METADATA)?;
             if let Some(logins) = &batch.logins {
                 let mut encoded = Vec::new();
-                logins.encode(&mut encoded)?;
+                logins(&mut encoded)?;
                 metadata.insert("logins", encoded.as_slice())?;
             }
             if let Some(clock) = &batch.clock {
