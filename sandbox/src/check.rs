@@ -29,7 +29,6 @@ use url::Url;
 
 use self::document::Event;
 use self::findings::{Findings, Spot};
-use self::leftovers::Leftover;
 use self::links::Links;
 use self::message::Parts;
 use self::support::Support;
@@ -41,7 +40,6 @@ use idempost_reference_server::wire::described;
 pub use self::findings::{Finding, Part, Place};
 pub use self::rules::{RULES, Rule, Severity};
 pub use self::support::{Family, FeatureSupport};
-pub(crate) use self::targets::Outcome;
 pub use self::targets::{LinkReport, LinkState, RequestedLink};
 
 described! {
@@ -147,9 +145,9 @@ impl Examined {
         self.report(None)
     }
 
-    /// Returns the result, including the outcomes of the link requests.
-    pub(crate) fn finish_with(mut self, outcomes: HashMap<Url, Outcome>) -> Report {
-        let links = std::mem::take(&mut self.targets).finish(outcomes, &mut self.findings);
+    /// Returns the result, including the results of the link requests.
+    pub(crate) fn finish_with(mut self, links: HashMap<Url, RequestedLink>) -> Report {
+        let links = std::mem::take(&mut self.targets).finish(links, &mut self.findings);
         self.report(Some(links))
     }
 
@@ -164,8 +162,8 @@ impl Examined {
 
 fn check_parts(parts: Parts, mut findings: Findings) -> Examined {
     parts.check(&mut findings);
-    leftovers::find_in_text(&parts.subject, &mut |kind, range| {
-        findings.add(rule(kind), || Spot::in_part(Part::Subject, &parts.subject[range]));
+    leftovers::find_in_text(&parts.subject, &mut |rule, range| {
+        findings.add(rule, || Spot::in_part(Part::Subject, &parts.subject[range]));
     });
     let mut links = Links::new(Targets::new(parts.unsubscribe_urls()));
     let mut support = Support::default();
@@ -187,20 +185,12 @@ fn check_parts(parts: Parts, mut findings: Findings) -> Examined {
     Examined { parts, findings, features, targets }
 }
 
-fn rule(kind: Leftover) -> &'static Rule {
-    match kind {
-        Leftover::Placeholder => &rules::PLACEHOLDER,
-        Leftover::EmptyValue => &rules::EMPTY_VALUE,
-        Leftover::DummyText => &rules::DUMMY_TEXT,
-    }
-}
-
 /// Applies the rules about the text part alone.
 fn check_text(text: &str, findings: &mut Findings) {
     let mut at = 0;
     for line in text.split_inclusive('\n') {
-        leftovers::find_in_text(line, &mut |kind, range| {
-            findings.add(rule(kind), || Spot::new(Part::Text, at + range.start, &line[range]));
+        leftovers::find_in_text(line, &mut |rule, range| {
+            findings.add(rule, || Spot::new(Part::Text, at + range.start, &line[range]));
         });
         at += line.len();
     }
@@ -224,13 +214,18 @@ impl Page {
     fn visit(&mut self, event: &Event<'_>, charset: Option<&'static Encoding>, findings: &mut Findings) {
         match event {
             Event::Start(tag) => self.tag(tag, charset, findings),
-            Event::Text(text) => {
+            Event::Text(text, is_code) => {
                 self.letters += text.decoded.chars().filter(|char| char.is_alphanumeric()).count();
                 self.words.extend(words(text.decoded));
-                let place = |at, excerpt: &str| Spot::new(Part::Html, text.offset_of(at), excerpt);
-                if !text.is_code {
-                    leftovers::find_in_text(text.decoded, &mut |kind, range| {
-                        findings.add(rule(kind), || place(range.start, &text.decoded[range]));
+                // Character references make the positions in a text differ from those in its source.
+                let is_exact = text.decoded == text.source;
+                let place = |at, excerpt: &str| {
+                    let offset = if is_exact { text.offset + at } else { text.offset };
+                    Spot::new(Part::Html, offset, excerpt)
+                };
+                if !is_code {
+                    leftovers::find_in_text(text.decoded, &mut |rule, range| {
+                        findings.add(rule, || place(range.start, &text.decoded[range]));
                     });
                 }
                 if let Some(at) = message::find_mojibake(text.decoded) {
@@ -244,7 +239,7 @@ impl Page {
     fn tag(&mut self, tag: &Tag<'_>, charset: Option<&'static Encoding>, findings: &mut Findings) {
         let spot = || Spot::new(Part::Html, tag.offset, tag.source);
         for (name, value) in tag.attributes().iter().map(|one| (&*one.name, &*one.value)) {
-            let mut left = |kind, _| findings.add(rule(kind), spot);
+            let mut left = |rule: &'static Rule, _| findings.add(rule, spot);
             match name {
                 "alt" | "title" | "aria-label" | "placeholder" => leftovers::find_in_text(value, &mut left),
                 "href" | "src" | "background" | "action" if strip_ignoring_case(value, "data:").is_none() => {

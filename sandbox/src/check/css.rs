@@ -44,48 +44,22 @@ fn scan(css: &str, outermost: Block, on: &mut impl FnMut(usize, Item<'_>)) {
     while at < bytes.len() {
         let rest = &css[at..];
         let block = blocks.last().copied().unwrap_or(outermost);
-        let length = match bytes[at] {
+        // The length of the token, and whether it is a part of the statement.
+        let (length, is_part) = match bytes[at] {
             b'/' if rest.starts_with("/*") => {
                 on(at, Item::Comment);
                 statement.push(at, " ");
-                rest[2..].find("*/").map_or(rest.len(), |end| end + 4)
+                (rest[2..].find("*/").map_or(rest.len(), |end| end + 4), false)
             }
-            quote @ (b'"' | b'\'') => {
-                let length = string_len(rest.as_bytes(), quote);
-                statement.push(at, &rest[..length]);
-                length
-            }
-            b'\\' => {
-                let length = 1 + rest[1..].chars().next().map_or(0, char::len_utf8);
-                statement.push(at, &rest[..length]);
-                length
-            }
-            b'<' if block == Block::Rules && rest.starts_with("<!--") => 4,
-            b'-' if block == Block::Rules && rest.starts_with("-->") => 3,
-            byte @ (b'(' | b'[') => {
-                // The content of `url(…)` isn't CSS; it may contain semicolons and quotes.
-                if byte == b'(' && open == 0 && statement.ends_with_url() && !is_quoted_url(&rest[1..]) {
-                    let length = rest.find(')').map_or(rest.len(), |end| end + 1);
-                    statement.push(at, &rest[..length]);
-                    length
-                } else {
-                    open += 1;
-                    statement.push(at, &rest[..1]);
-                    1
-                }
-            }
-            b')' | b']' => {
-                open = open.saturating_sub(1);
-                statement.push(at, &rest[..1]);
-                1
-            }
+            b'<' if block == Block::Rules && rest.starts_with("<!--") => (4, false),
+            b'-' if block == Block::Rules && rest.starts_with("-->") => (3, false),
             b';' if open == 0 => {
                 statement.end_statement(block, on);
-                1
+                (1, false)
             }
             b'{' if open == 0 => {
                 blocks.push(statement.open_block(block, on));
-                1
+                (1, false)
             }
             // Also closes open brackets: browsers would ignore the rest, but its findings matter.
             b'}' => {
@@ -94,16 +68,31 @@ fn scan(css: &str, outermost: Block, on: &mut impl FnMut(usize, Item<'_>)) {
                 if blocks.len() > 1 {
                     blocks.pop();
                 }
-                1
+                (1, false)
+            }
+            quote @ (b'"' | b'\'') => (string_len(rest.as_bytes(), quote), true),
+            b'\\' => (1 + rest[1..].chars().next().map_or(0, char::len_utf8), true),
+            // The content of `url(…)` isn't CSS; it may contain semicolons and quotes.
+            b'(' if open == 0 && statement.ends_with_url() && !is_quoted_url(&rest[1..]) => {
+                (rest.find(')').map_or(rest.len(), |end| end + 1), true)
+            }
+            b'(' | b'[' => {
+                open += 1;
+                (1, true)
+            }
+            b')' | b']' => {
+                open = open.saturating_sub(1);
+                (1, true)
             }
             _ => {
                 let length = rest.bytes().take_while(|byte| !SPECIAL.contains(byte)).count().max(1);
-                let length =
-                    (length..=rest.len()).find(|end| rest.is_char_boundary(*end)).unwrap_or(rest.len());
-                statement.push(at, &rest[..length]);
-                length
+                let end = (length..=rest.len()).find(|end| rest.is_char_boundary(*end));
+                (end.unwrap_or(rest.len()), true)
             }
         };
+        if is_part {
+            statement.push(at, &rest[..length]);
+        }
         at += length;
     }
     statement.end_statement(blocks.last().copied().unwrap_or(outermost), on);
@@ -264,20 +253,9 @@ pub(super) fn scan_tokens<'a>(value: &'a str, on: &mut impl FnMut(Token<'a>)) {
 }
 
 /// A part of a selector.
-#[derive(Debug, PartialEq, Eq)]
 pub(super) enum Simple<'a> {
-    Class,
-    Chaining,
-    Id,
-    Type,
-    Universal,
-    Attribute,
-    Descendant,
-    Child,
-    Adjacent,
-    Sibling,
-    Grouping,
-    Nesting,
+    /// A simple selector or a combinator, named as on caniemail.com.
+    Selector(&'static str),
     PseudoClass(&'a str),
     PseudoElement(&'a str),
 }
@@ -288,6 +266,11 @@ pub(super) fn scan_selectors<'a>(text: &'a str, on: &mut impl FnMut(Simple<'a>))
     let is_name =
         |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'\\') || !byte.is_ascii();
     let name = |from: usize| bytes[from..].iter().take_while(|byte| is_name(byte)).count();
+    // The length up to and including this byte.
+    let until = |from: usize, end: u8| {
+        let rest = &bytes[from..];
+        rest.iter().position(|byte| *byte == end).map_or(rest.len(), |end| end + 1)
+    };
     let (mut at, mut classes, mut compound, mut space) = (0, 0, false, false);
     while at < bytes.len() {
         let byte = bytes[at];
@@ -298,10 +281,10 @@ pub(super) fn scan_selectors<'a>(text: &'a str, on: &mut impl FnMut(Simple<'a>))
         }
         if matches!(byte, b'>' | b'+' | b'~' | b',' | b')') {
             match byte {
-                b'>' => on(Simple::Child),
-                b'+' => on(Simple::Adjacent),
-                b'~' => on(Simple::Sibling),
-                b',' => on(Simple::Grouping),
+                b'>' => on(Simple::Selector("child")),
+                b'+' => on(Simple::Selector("adjacent-sibling")),
+                b'~' => on(Simple::Selector("general-sibling")),
+                b',' => on(Simple::Selector("grouping")),
                 _ => {}
             }
             (classes, compound, space) = (0, byte == b')', false);
@@ -309,31 +292,31 @@ pub(super) fn scan_selectors<'a>(text: &'a str, on: &mut impl FnMut(Simple<'a>))
             continue;
         }
         if std::mem::take(&mut space) {
-            on(Simple::Descendant);
+            on(Simple::Selector("descendant"));
             classes = 0;
         }
         compound = true;
         at += match byte {
             b'.' => {
                 classes += 1;
-                on(if classes == 2 { Simple::Chaining } else { Simple::Class });
+                on(if classes == 2 { Simple::Selector("chaining") } else { Simple::Selector("class") });
                 1 + name(at + 1)
             }
             b'#' => {
-                on(Simple::Id);
+                on(Simple::Selector("id"));
                 1 + name(at + 1)
             }
             b'*' => {
-                on(Simple::Universal);
+                on(Simple::Selector("universal"));
                 1
             }
             b'&' => {
-                on(Simple::Nesting);
+                on(Simple::Selector("nesting"));
                 1
             }
             b'[' => {
-                on(Simple::Attribute);
-                bytes[at..].iter().position(|byte| *byte == b']').map_or(bytes.len() - at, |end| end + 1)
+                on(Simple::Selector("attribute"));
+                until(at, b']')
             }
             b':' => {
                 let colons = 1 + usize::from(bytes.get(at + 1) == Some(&b':'));
@@ -356,17 +339,14 @@ pub(super) fn scan_selectors<'a>(text: &'a str, on: &mut impl FnMut(Simple<'a>))
                             (classes, compound) = (0, false);
                             1
                         }
-                        Some(b'(') => bytes[end..]
-                            .iter()
-                            .position(|byte| *byte == b')')
-                            .map_or(bytes.len() - end, |end| end + 1),
+                        Some(b'(') => until(end, b')'),
                         _ => 0,
                     }
             }
             _ => match name(at) {
                 0 => 1,
                 length => {
-                    on(Simple::Type);
+                    on(Simple::Selector("type"));
                     length
                 }
             },
@@ -464,23 +444,27 @@ mod tests {
     fn selectors_consist_of_simple_ones_and_combinators() {
         let found = |text| {
             let mut all = Vec::new();
-            scan_selectors(text, &mut |one| all.push(format!("{one:?}")));
+            scan_selectors(text, &mut |one| {
+                all.push(match one {
+                    Simple::Selector(name) => name.to_owned(),
+                    Simple::PseudoClass(name) => format!(":{name}"),
+                    Simple::PseudoElement(name) => format!("::{name}"),
+                });
+            });
             all.join(" ")
         };
-        assert_eq!(found("a.b , #c"), "Type Class Grouping Id");
-        assert_eq!(found("a  b > c+d ~ e"), "Type Descendant Type Child Type Adjacent Type Sibling Type");
-        assert_eq!(found(".a.b .c"), "Class Chaining Descendant Class");
-        assert_eq!(found("*[x='a b']"), "Universal Attribute");
-        assert_eq!(
-            found("a:hover::before:after"),
-            r#"Type PseudoClass("hover") PseudoElement("before") PseudoElement("after")"#
-        );
-        assert_eq!(found("li:nth-child(2n + 1) b"), r#"Type PseudoClass("nth-child") Descendant Type"#);
-        assert_eq!(
-            found("a:not(.x > i):is(b)"),
-            r#"Type PseudoClass("not") Class Child Type PseudoClass("is") Type"#
-        );
-        assert_eq!(found("&.é"), "Nesting Class");
+        for (text, parts) in [
+            ("a.b , #c", "type class grouping id"),
+            ("a  b > c+d ~ e", "type descendant type child type adjacent-sibling type general-sibling type"),
+            (".a.b .c", "class chaining descendant class"),
+            ("*[x='a b']", "universal attribute"),
+            ("a:hover::before:after", "type :hover ::before ::after"),
+            ("li:nth-child(2n + 1) b", "type :nth-child descendant type"),
+            ("a:not(.x > i):is(b)", "type :not class child type :is type"),
+            ("&.é", "nesting class"),
+        ] {
+            assert_eq!(found(text), parts, "{text}");
+        }
     }
 
     proptest! {

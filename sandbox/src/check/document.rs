@@ -1,6 +1,6 @@
 //! The HTML of a mail for the checks: tags, texts, style sheets, and links with their texts.
 
-use idempost_reference_server::content::html::{self, Tag};
+use idempost_reference_server::content::html::{self, Tag, Text};
 
 /// The maximum length of a link's text, in bytes.
 const MAX_LINK_TEXT: usize = 1_000;
@@ -10,28 +10,12 @@ pub(super) enum Event<'a> {
     Doctype(usize),
     Comment(usize),
     Start(&'a Tag<'a>),
-    Text(Text<'a>),
+    /// A text without elements in between, and whether it is in `code`, `pre`, `kbd` or `samp`.
+    Text(Text<'a>, bool),
     /// The content of a `style` element, and its offset.
     Style(&'a str, usize),
     /// A link with its text, reported at its end.
     Link(&'a Link),
-}
-
-/// A text without elements in between.
-pub(super) struct Text<'a> {
-    pub(super) decoded: &'a str,
-    pub(super) offset: usize,
-    /// The source, which differs from the text if it contains character references.
-    pub(super) source: &'a str,
-    /// Whether it is in `code`, `pre`, `kbd` or `samp`.
-    pub(super) is_code: bool,
-}
-
-impl Text<'_> {
-    /// Returns the source offset of a position in the text; the offset of the text itself if the source contains character references.
-    pub(super) fn offset_of(&self, at: usize) -> usize {
-        if self.decoded == self.source { self.offset + at } else { self.offset }
-    }
 }
 
 /// An `a` element with an `href`.
@@ -90,8 +74,7 @@ pub(super) fn walk(html: &str, on: &mut dyn FnMut(Event<'_>)) {
                 if let Some(link) = &mut link {
                     append_text(&mut link.text, text.decoded);
                 }
-                let html::Text { decoded, offset, source, .. } = text;
-                on(Event::Text(Text { decoded, offset, source, is_code: code > 0 }));
+                on(Event::Text(text, code > 0));
             }
         },
         html::Event::Comment(at) => on(Event::Comment(at)),
@@ -134,9 +117,9 @@ mod tests {
                 Event::Doctype(at) => format!("{at} doctype"),
                 Event::Comment(at) => format!("{at} comment"),
                 Event::Start(tag) => format!("{} {} {}", tag.offset, tag.name, tag.source),
-                Event::Text(text) => {
+                Event::Text(text, is_code) => {
                     assert_eq!(&html[text.offset..text.offset + text.source.len()], text.source);
-                    format!("{} {:?}{}", text.offset, text.decoded, if text.is_code { " code" } else { "" })
+                    format!("{} {:?}{}", text.offset, text.decoded, if is_code { " code" } else { "" })
                 }
                 Event::Style(css, at) => format!("{at} style {css}"),
                 Event::Link(link) => {

@@ -15,14 +15,6 @@ use idempost_reference_server::content::html::Tag;
 const BLOCKS: &str = "p div td th tr table li ul ol h1 h2 h3 h4 h5 h6 hr center section header footer blockquote \
     article dt dd";
 
-/// The purpose of a URL.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Purpose<'a> {
-    /// A link with this text.
-    Link(&'a str),
-    Image,
-}
-
 /// Checks URLs.
 #[derive(Default)]
 pub(super) struct Links {
@@ -55,7 +47,7 @@ impl Links {
         match event {
             Event::Start(tag) => self.tag(tag, content_ids, findings),
             Event::Link(link) => self.link(link, findings),
-            Event::Text(text) if !self.in_link => self.targets.text(text.decoded),
+            Event::Text(text, _) if !self.in_link => self.targets.text(text.decoded),
             _ => {}
         }
     }
@@ -74,7 +66,7 @@ impl Links {
             "area" => {
                 if let Some(href) = tag.get("href") {
                     let label = tag.get("alt").unwrap_or_default();
-                    self.url(href, Purpose::Link(label), Part::Html, tag.offset, tag.source, findings);
+                    self.url(href, Some(label), Part::Html, tag.offset, tag.source, findings);
                 }
                 return;
             }
@@ -87,7 +79,7 @@ impl Links {
                 findings.add(&rules::IMAGE_NOT_ATTACHED, || Spot::new(Part::Html, tag.offset, tag.source));
             }
         } else {
-            self.url(src, Purpose::Image, Part::Html, tag.offset, tag.source, findings);
+            self.url(src, None, Part::Html, tag.offset, tag.source, findings);
         }
     }
 
@@ -103,7 +95,7 @@ impl Links {
         };
         self.has_unsubscribe |= is_unsubscribe(&link.text) || is_unsubscribe(shorten_url(&link.href));
         let says = format!("{} {}", link.text, link.labels);
-        let url = self.url(&link.href, Purpose::Link(&says), Part::Html, link.offset, &link.source, findings);
+        let url = self.url(&link.href, Some(&says), Part::Html, link.offset, &link.source, findings);
         if let (Some(url), Some(shown)) = (url, displayed_domain(&link.text))
             && url.host_str().is_some_and(|host| registered_domain(host) != registered_domain(&shown))
         {
@@ -130,7 +122,7 @@ impl Links {
             next = at + url.len();
             let says = surrounding_lines(text, at, next);
             if is_alone {
-                self.url(url, Purpose::Link(says), Part::Text, at, url, findings);
+                self.url(url, Some(says), Part::Text, at, url, findings);
             } else if let Some(parsed) = Url::parse(url).ok().filter(|_| !leftovers::is_template(url)) {
                 self.targets.add(parsed, mentions_unsubscribe(says), || Spot::new(Part::Text, at, url));
             }
@@ -138,11 +130,11 @@ impl Links {
         self.has_unsubscribe |= is_alone && text.to_ascii_lowercase().contains("unsubscribe");
     }
 
-    /// Checks one URL. Returns it if it is `http:` or `https:`.
+    /// Checks the URL of a link with this text, or of an image. Returns it if it is `http:` or `https:`.
     fn url(
         &mut self,
         url: &str,
-        purpose: Purpose<'_>,
+        says: Option<&str>,
         part: Part,
         offset: usize,
         source: &str,
@@ -153,7 +145,7 @@ impl Links {
         if leftovers::is_template(url) {
             return None;
         }
-        let is_link = purpose != Purpose::Image;
+        let is_link = says.is_some();
         if is_link && (url.is_empty() || url == "#" || strip_ignoring_case(url, "javascript:void").is_some())
         {
             findings.add(&rules::LINK_PLACEHOLDER, spot);
@@ -174,9 +166,7 @@ impl Links {
         };
         match &*scheme {
             "http" | "https" => {
-                if let (Purpose::Link(says), true, Ok(parsed)) =
-                    (purpose, rest.starts_with("//"), Url::parse(url))
-                {
+                if let (Some(says), true, Ok(parsed)) = (says, rest.starts_with("//"), Url::parse(url)) {
                     self.targets.add(
                         parsed,
                         mentions_unsubscribe(shorten_url(url)) || mentions_unsubscribe(says),

@@ -119,7 +119,7 @@ impl Support {
                     self.css(&item, &|excerpt| Spot::new(Part::Html, offset + at, excerpt));
                 });
             }
-            Event::Text(_) | Event::Link(_) => {}
+            Event::Text(..) | Event::Link(_) => {}
         }
     }
 
@@ -209,7 +209,7 @@ impl Support {
                 match one {
                     Simple::PseudoClass(name) => self.record_use(Kind::PseudoClass, name, &place),
                     Simple::PseudoElement(name) => self.record_use(Kind::PseudoElement, name, &place),
-                    other => self.record_use(Kind::Selector, selector(&other), &place),
+                    Simple::Selector(name) => self.record_use(Kind::Selector, name, &place),
                 }
             }),
             Item::Declaration(property, value) => {
@@ -333,24 +333,6 @@ impl FeatureSupport {
             let _ = write!(sentence, " and {} more", without.len() - 5);
         }
         sentence + "."
-    }
-}
-
-fn selector(simple: &Simple<'_>) -> &'static str {
-    match simple {
-        Simple::Class => "class",
-        Simple::Chaining => "chaining",
-        Simple::Id => "id",
-        Simple::Type => "type",
-        Simple::Universal => "universal",
-        Simple::Attribute => "attribute",
-        Simple::Descendant => "descendant",
-        Simple::Child => "child",
-        Simple::Adjacent => "adjacent-sibling",
-        Simple::Sibling => "general-sibling",
-        Simple::Grouping => "grouping",
-        Simple::Nesting => "nesting",
-        Simple::PseudoClass(_) | Simple::PseudoElement(_) => "",
     }
 }
 

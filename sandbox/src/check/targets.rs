@@ -38,20 +38,6 @@ pub(super) fn mentions_unsubscribe(text: &str) -> bool {
     WORDS.as_ref().is_none_or(|words| words.is_match(&text.to_lowercase()))
 }
 
-/// The outcome of requesting a link.
-#[derive(Clone, Debug)]
-pub(crate) enum Outcome {
-    Response {
-        status: StatusCode,
-        /// The URL after all redirects.
-        location: Url,
-        /// Whether a redirect led to an `http:` URL.
-        is_insecure: bool,
-    },
-    /// There is no final response: the link's state, and why.
-    Failed(LinkState, String),
-}
-
 described! {
     /// A mail's links and the results of requesting them.
     #[derive(Debug)]
@@ -160,77 +146,69 @@ impl Targets {
     }
 
     /// Adds the findings about requested links.
-    pub(super) fn finish(self, mut outcomes: HashMap<Url, Outcome>, findings: &mut Findings) -> LinkReport {
+    pub(super) fn finish(
+        self,
+        mut links: HashMap<Url, RequestedLink>,
+        findings: &mut Findings,
+    ) -> LinkReport {
         let mut report = LinkReport { total: self.list.len(), data: Vec::new() };
         let mut unsubscribing = 0;
         for Target { url, unsubscribes, spot } in self.list {
-            let outcome = if unsubscribes {
+            let link = if unsubscribes {
                 unsubscribing += 1;
                 let reason = "not requested, since it may unsubscribe the recipient".to_owned();
-                (unsubscribing <= MAX_REQUESTED).then_some(Outcome::Failed(LinkState::Skipped, reason))
+                (unsubscribing <= MAX_REQUESTED)
+                    .then(|| RequestedLink::failed(&url, LinkState::Skipped, reason))
             } else {
-                outcomes.remove(&url)
+                links.remove(&url)
             };
-            let Some(outcome) = outcome else { continue };
-            if let Some((rule, reason)) = outcome.finding() {
+            let Some(link) = link else { continue };
+            if let (Some(rule), Some(reason)) = (link.state.rule(), &link.reason) {
                 // Some reasons already contain a URL, possibly a redirect's.
                 let has_url = reason.starts_with(url.as_str());
                 findings.add(rule, || {
-                    spot.with_excerpt(&if has_url { reason } else { format!("{reason}: {url}") })
+                    spot.with_excerpt(&if has_url { reason.clone() } else { format!("{reason}: {url}") })
                 });
             }
-            report.data.push(outcome.into_link(url));
+            report.data.push(link);
         }
         report
     }
 }
 
-impl Outcome {
-    fn state(&self) -> LinkState {
-        match self {
-            Self::Response { status, .. } => match status.as_u16() {
-                401 | 403 | 407 | 429 | 451 | 999 => LinkState::Denied,
-                400.. => LinkState::Broken,
-                _ => LinkState::Ok,
-            },
-            Self::Failed(state, _) => *state,
-        }
-    }
-
-    /// Returns the reason for a finding about the link, if there is one.
-    fn reason(&self) -> Option<String> {
-        match self {
-            Self::Response { status, .. } if status.as_u16() >= 400 => {
-                Some(format!("the status is {status}"))
-            }
-            Self::Response { is_insecure, .. } => {
-                is_insecure.then(|| "a redirect leads to an http: URL".to_owned())
-            }
-            Self::Failed(_, reason) => Some(reason.clone()),
-        }
-    }
-
-    fn finding(&self) -> Option<(&'static Rule, String)> {
-        let rule = match self.state() {
-            LinkState::Ok => &rules::LINK_REDIRECT_INSECURE,
-            LinkState::Broken => &rules::LINK_BROKEN,
-            LinkState::Denied => &rules::LINK_DENIED,
-            LinkState::Unreachable => &rules::LINK_UNREACHABLE,
-            LinkState::NotPublic => &rules::LINK_NOT_PUBLIC,
-            LinkState::Skipped => return None,
+impl RequestedLink {
+    /// Creates the result of a link's final response, after all redirects.
+    pub(crate) fn from_response(url: &Url, status: StatusCode, location: &Url, is_insecure: bool) -> Self {
+        let state = match status.as_u16() {
+            401 | 403 | 407 | 429 | 451 | 999 => LinkState::Denied,
+            400.. => LinkState::Broken,
+            _ => LinkState::Ok,
         };
-        Some((rule, self.reason()?))
+        let reason = match state {
+            LinkState::Ok => is_insecure.then(|| "a redirect leads to an http: URL".to_owned()),
+            _ => Some(format!("the status is {status}")),
+        };
+        let location = (location != url).then(|| location.to_string());
+        Self { url: url.to_string(), state, status: Some(status.as_u16()), location, reason }
     }
 
-    fn into_link(self, url: Url) -> RequestedLink {
-        let (state, reason) = (self.state(), self.reason());
-        let (status, location) = match self {
-            Self::Response { status, location, .. } => {
-                (Some(status.as_u16()), (location != url).then(|| location.into()))
-            }
-            Self::Failed(..) => (None, None),
-        };
-        RequestedLink { url: url.into(), state, status, location, reason }
+    /// Creates the result of a link without a final response.
+    pub(crate) fn failed(url: &Url, state: LinkState, reason: String) -> Self {
+        Self { url: url.to_string(), state, status: None, location: None, reason: Some(reason) }
+    }
+}
+
+impl LinkState {
+    /// Returns the rule of findings about links with this state and a reason.
+    fn rule(self) -> Option<&'static Rule> {
+        match self {
+            Self::Ok => Some(&rules::LINK_REDIRECT_INSECURE),
+            Self::Broken => Some(&rules::LINK_BROKEN),
+            Self::Denied => Some(&rules::LINK_DENIED),
+            Self::Unreachable => Some(&rules::LINK_UNREACHABLE),
+            Self::NotPublic => Some(&rules::LINK_NOT_PUBLIC),
+            Self::Skipped => None,
+        }
     }
 }
 

@@ -24,8 +24,8 @@ pub(super) fn request_links(state: &State, mail: &MailView) -> Result<Reply, Pro
     let unrequested = report_response(mail.id(), examined.clone().finish());
     let id = mail.id();
     Ok(Reply::wait(unrequested, |state| async move {
-        let outcomes = links::request_all(&state, &examined.links()).await;
-        report_response(id, examined.finish_with(outcomes))
+        let links = links::request_all(&state, &examined.links()).await;
+        report_response(id, examined.finish_with(links))
     }))
 }
 
