@@ -32,7 +32,7 @@ export function address(path, parameters = {}) {
 const OF_ALL = /^\/_\/(tenants|faults)\b/;
 
 /** Sends a request. `where` is a path on the sandbox, or a URL. */
-async function ask(method, where, body) {
+async function ask(method, where, body, options) {
   const headers = {};
   const ofAll = OF_ALL.test(where);
   if (!ofAll) headers.authorization = `Bearer ${key}`;
@@ -40,7 +40,7 @@ async function ask(method, where, body) {
   if (body !== undefined) headers["content-type"] = "application/json";
   let answer;
   try {
-    answer = await fetch(url, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+    answer = await fetch(url, { method, headers, body: body === undefined ? undefined : JSON.stringify(body), ...options });
   } catch {
     throw new Refused(0, "The sandbox doesn't respond. Is it still running?");
   }
@@ -60,10 +60,7 @@ export const patch = async (path, body) => (await ask("PATCH", path, body)).json
 export const remove = async (path, body) => (await ask("DELETE", path, body)).json();
 
 /** Sends a deletion while the page is being left, ignoring the response. */
-export function leavingRemove(path, body) {
-  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
-  fetch(base + path, { method: "DELETE", headers, body: JSON.stringify(body), keepalive: true }).catch(() => {});
-}
+export function leavingRemove(path, body) { ask("DELETE", path, body, { keepalive: true }).catch(() => {}); }
 
 /** The beginning of a text, reading at most `max` bytes. */
 export async function beginning(path, max) {

@@ -24,16 +24,13 @@ function route() {
   if (next !== view) {
     view?.leave?.();
     view = next;
-    for (const link of document.querySelectorAll("nav [data-view]")) {
-      if (link.dataset.view === view.name) link.setAttribute("aria-current", "page");
-      else link.removeAttribute("aria-current");
-    }
+    for (const link of document.querySelectorAll("nav [data-view]")) link.ariaCurrent = link.dataset.view === view.name ? "page" : null;
     view.enter(list, detail);
   }
   document.body.dataset.open = id ? "detail" : "list";
   if (!id) document.body.removeAttribute("data-full");
   view.show(decoded(id), detail);
-  for (const row of list.querySelectorAll(".row")) mark(row, row.dataset.id === id);
+  for (const row of list.querySelectorAll(".row")) row.ariaCurrent = row.dataset.id === id ? "true" : null;
   // On a narrow screen, only one pane is visible; the keyboard focus follows it.
   if (id && was === "list" && narrow()) detail.focus();
   if (!id && was === "detail" && narrow()) list.focus();
@@ -45,11 +42,6 @@ function decoded(part) {
 }
 
 const narrow = () => matchMedia("(max-width: 52rem)").matches;
-
-function mark(row, open) {
-  if (open) row.setAttribute("aria-current", "true");
-  else row.removeAttribute("aria-current");
-}
 
 /** Moves the focus in the list. If an item is open, opens the next one. */
 function step(by) {

@@ -7,10 +7,10 @@ import { EVENTS, long } from "./format.js";
 export function badgeOf(item) {
   if (!item.state) return badge(item.last_event);
   const why = item.state === "scheduled" ? ` for ${long(item.scheduled_at)}` : item.reason ? `: ${item.reason}` : "";
-  return h(`span.event.${EVENTS[item.state]?.[1] ?? "calm"}`, null, (EVENTS[item.state]?.[0] ?? item.state) + why);
+  return badge(item.state, why);
 }
 
-export function badge(event) {
+export function badge(event, why = "") {
   const [word, tone] = EVENTS[event] ?? [event ?? "deleted", "calm"];
-  return h(`span.event.${tone}`, null, word);
+  return h(`span.event.${tone}`, null, word + why);
 }

@@ -2,7 +2,7 @@
 // scripts don't run, and no external resources are loaded.
 
 import { address, beginning } from "./api.js";
-import { copyButton, fill, foreign, glyph, h } from "./dom.js";
+import { copyButton, fill, foreign, glyph, h, nothing } from "./dom.js";
 import { bytes } from "./format.js";
 import { preview, remoteImages } from "./preview.js";
 
@@ -89,11 +89,12 @@ function long(path, name, size) {
 }
 
 export function headers(mail) {
-  return h("div.sheet", null, h("table.pairs", null, h("caption.only-heard", null, "Headers"), h("tbody", null, mail.headers.map(({ name, value }) => pair(name, value)))));
+  return h("div.sheet", null, headerTable(mail.headers));
 }
 
-export function pair(name, value) {
-  return h("tr", null, h("th", { scope: "row" }, foreign(name)), h("td", null, foreign(value)));
+export function headerTable(headers) {
+  return h("table.pairs", null, h("caption.only-heard", null, "Headers"), h("tbody", null, headers.map(({ name, value }) =>
+    h("tr", null, h("th", { scope: "row" }, foreign(name)), h("td", null, foreign(value))))));
 }
 
 /** The image types that all browsers show. (SVG can contain scripts, so it is only downloaded.) */
@@ -130,5 +131,3 @@ function extension(file) {
   const found = /\.([A-Za-z0-9]{1,4})$/.exec(file.filename);
   return (found?.[1] ?? file.content_type.split("/")[1]?.slice(0, 4) ?? "?").toLowerCase();
 }
-
-export function nothing(words) { return h("div.idle", null, h("p", null, words)); }

@@ -2,7 +2,7 @@
 // are untrusted text.
 
 import { get, post } from "./api.js";
-import { fill, foreign, h } from "./dom.js";
+import { fill, foreign, h, svg } from "./dom.js";
 import { bytes } from "./format.js";
 
 const SEVERITIES = [["error", "Errors", "bad"], ["warning", "Warnings", "warn"], ["note", "Notes", "calm"]];
@@ -101,17 +101,7 @@ function clients(families) {
 
 /** Shares as a bar, whose text is next to it. */
 function bar(yes, part, no) {
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  svg.setAttribute("viewBox", `0 0 ${yes + part + no} 1`);
-  svg.setAttribute("preserveAspectRatio", "none");
-  svg.setAttribute("class", "shares");
-  svg.setAttribute("aria-hidden", "true");
-  let at = 0;
-  for (const [name, width] of [["yes", yes], ["part", part], ["no", no]]) {
-    const one = document.createElementNS("http://www.w3.org/2000/svg", "rect");
-    for (const [key, value] of Object.entries({ x: at, width, height: 1, class: name })) one.setAttribute(key, value);
-    svg.append(one);
-    at += width;
-  }
-  return svg;
+  const share = (name, x, width) => svg("rect", { class: name, x, width, height: 1 });
+  return svg("svg", { class: "shares", viewBox: `0 0 ${yes + part + no} 1`, preserveAspectRatio: "none", "aria-hidden": "true" },
+    share("yes", 0, yes), share("part", yes, part), share("no", yes + part, no));
 }

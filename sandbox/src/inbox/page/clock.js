@@ -1,7 +1,7 @@
 // The clock dialog: shows, moves, stops and accelerates the account's clock.
 
 import { get, post } from "./api.js";
-import { byId, fill, h, toast } from "./dom.js";
+import { byId, dialogTitle, fill, h, toast } from "./dom.js";
 import { itIs, long } from "./format.js";
 import { on } from "./live.js";
 
@@ -46,7 +46,7 @@ export function clockTool() {
     try { take(await post("/_/clock", body)); } catch (error) { toast(error.message, true); }
   };
   fill(dialog,
-    h("form", { method: "dialog" }, h("h2", { id: "clock-title" }, "Clock"), h("button.round.close", { "aria-label": "Close" }, "×")),
+    dialogTitle("clock-title", "Clock"),
     face,
     h("p.soft", null, "This account's time; other accounts keep theirs. Moving it runs everything of the account that becomes due: scheduled emails are sent, webhook deliveries are retried."),
     h("div.group", { role: "group", "aria-label": "Move forward" }, STEPS.map(([by, words]) => h("button", { type: "button", "data-by": by, autofocus: by === "1m", onclick: () => change({ advance: by }) }, words))),

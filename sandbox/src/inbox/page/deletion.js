@@ -2,7 +2,7 @@
 
 import { get, leavingRemove, remove } from "./api.js";
 import { FOLDERS } from "./changes.js";
-import { byId, fill, h, plain, toast } from "./dom.js";
+import { byId, dialogTitle, fill, h, plain, toast } from "./dom.js";
 
 /** The time to undo a deletion, in milliseconds. */
 const TO_UNDO = 10_000;
@@ -109,7 +109,7 @@ export function confirmed(question, consequence, action) {
   const dialog = byId("confirm");
   return new Promise((resolve) => {
     fill(dialog,
-      h("form", { method: "dialog" }, h("h2", { id: "confirm-title" }, question), h("button.round.close", { "aria-label": "Close" }, "×")),
+      dialogTitle("confirm-title", question),
       h("p", null, consequence),
       h("div.group", null,
         h("button.danger", { type: "button", "data-confirm": true, onclick: () => dialog.close("yes") }, action),

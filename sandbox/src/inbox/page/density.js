@@ -1,9 +1,8 @@
 // The density of the list: everything about each mail, or two lines. The choice is stored in the browser.
 
-import { glyph, h } from "./dom.js";
+import { glyph, h, keep, kept } from "./dom.js";
 
-const kept = () => { try { return localStorage.getItem("density"); } catch { return null; } };
-let compact = kept() === "compact";
+let compact = kept("density") === "compact";
 
 /** Applies the choice to the rows of a list. */
 export const density = (rows) => rows.classList.toggle("compact", compact);
@@ -13,6 +12,6 @@ export function densityButton() {
     compact = !compact;
     button.setAttribute("aria-pressed", compact);
     for (const rows of document.querySelectorAll(".rows")) density(rows);
-    try { localStorage.setItem("density", compact ? "compact" : "comfortable"); } catch { /* The choice then lasts until the page is closed. */ }
+    keep("density", compact ? "compact" : "comfortable");
   } }, glyph("M4 5h12M4 8.500h12M4 12h12M4 15.500h12"));
 }

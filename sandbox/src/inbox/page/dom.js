@@ -35,17 +35,28 @@ export function fill(element, ...children) {
 
 export const byId = (id) => document.getElementById(id);
 
-/** An icon from one SVG path: `glyph("M3 3h14")`. */
-export function glyph(path) {
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  svg.setAttribute("viewBox", "0 0 20 20");
-  svg.setAttribute("class", "glyph");
-  svg.setAttribute("aria-hidden", "true");
-  const line = document.createElementNS("http://www.w3.org/2000/svg", "path");
-  line.setAttribute("d", path);
-  svg.append(line);
-  return svg;
+/** An SVG element. */
+export function svg(name, attributes, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else element.setAttribute(key, value);
+  }
+  add(element, children);
+  return element;
 }
+
+/** An icon from one SVG path: `glyph("M3 3h14")`. */
+export const glyph = (path) => svg("svg", { class: "glyph", viewBox: "0 0 20 20", "aria-hidden": "true" }, svg("path", { d: path }));
+
+/** Words in place of content. */
+export const nothing = (words) => h("div.idle", null, h("p", null, words));
+
+/** On a narrow screen, the link from a detail to its list. */
+export const back = (href) => h("a.back.button", { href, "aria-label": "Back to the list", "data-at": "back" }, glyph("M12 4.500 6.500 10l5.500 5.500"));
+
+/** The title of a dialog, with a button that closes it. */
+export const dialogTitle = (id, title) => h("form", { method: "dialog" }, h("h2", { id }, title), h("button.round.close", { "aria-label": "Close" }, "×"));
 
 // Invisible characters that change the meaning of a text: controls, direction marks, zero-width spaces.
 // (The joiners U+200C and U+200D are kept, since emoji and some scripts need them.)
@@ -80,6 +91,38 @@ export function foreign(text, breaks = false) {
 
 /** Untrusted text without invisible characters, for use where elements aren't possible. */
 export const plain = (text) => String(text ?? "").replace(UNSEEN_ALL, "").replace(/\s+/g, " ").trim();
+
+/** A setting that the browser keeps, or null. */
+export function kept(name) {
+  try { return localStorage.getItem(name); } catch { return null; }
+}
+
+export function keep(name, value) {
+  try { localStorage.setItem(name, value); } catch { /* The setting then lasts until the page is closed. */ }
+}
+
+/** Delays calls of a function until there was none for this time, in milliseconds. */
+export function debounced(run, pause) {
+  let timer;
+  return () => {
+    clearTimeout(timer);
+    timer = setTimeout(run, pause);
+  };
+}
+
+/** Calls a function immediately, but at most once in this time; further calls are made up for by one at its end. */
+export function throttled(run, pause) {
+  let resting = false, again = false;
+  return function call() {
+    if (resting) { again = true; return; }
+    resting = true;
+    setTimeout(() => {
+      resting = false;
+      if (again) { again = false; call(); }
+    }, pause);
+    run();
+  };
+}
 
 /** A short message in the corner that disappears automatically. */
 export function toast(text, bad = false) {

@@ -1,7 +1,7 @@
 // The dialog for scripted faults: adds rules and lists the active ones.
 
 import { get, post, remove } from "./api.js";
-import { byId, copyButton, fill, foreign, h, toast } from "./dom.js";
+import { byId, copyButton, dialogTitle, fill, foreign, h, toast } from "./dom.js";
 import { quoted } from "./format.js";
 import { on } from "./live.js";
 
@@ -64,7 +64,7 @@ export function faultsTool() {
     await refresh();
   };
   fill(dialog,
-    h("form", { method: "dialog" }, h("h2", { id: "faults-title" }, "Fail next"), h("button.round.close", { "aria-label": "Close" }, "×")),
+    dialogTitle("faults-title", "Fail next"),
     h("form.stack", { onsubmit: (event) => {
       event.preventDefault();
       const { rule, fault, times } = chosen();

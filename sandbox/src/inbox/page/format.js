@@ -33,7 +33,6 @@ export function short(text) {
 
 export const long = (text) => whole.format(parsed(text));
 export const precise = (text) => exact.format(parsed(text));
-export const moment = () => whole.format(now());
 
 export function bytes(count) {
   if (count < 1000) return `${count} B`;

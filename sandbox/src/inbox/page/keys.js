@@ -2,14 +2,14 @@
 
 import { get, isKey, key, label, post, remove } from "./api.js";
 import { confirmed } from "./deletion.js";
-import { byId, fill, h, toast } from "./dom.js";
+import { byId, dialogTitle, fill, h, toast } from "./dom.js";
 
 export function keysTool() {
   const dialog = byId("keys");
   const known = h("ul.accounts");
   const other = h("input", { id: "other-key", autofocus: true, placeholder: "sb_…", autocomplete: "off", spellcheck: "false", autocapitalize: "off", pattern: "(sb|re)_.+", title: "A key starts with sb_ or re_" });
   fill(dialog,
-    h("form", { method: "dialog" }, h("h2", { id: "keys-title" }, "Account"), h("button.round.close", { "aria-label": "Close" }, "×")),
+    dialogTitle("keys-title", "Account"),
     h("p.soft", null, "Every API key that starts with sb_ or re_ has an account of its own. Programs with different keys are isolated from each other."),
     known,
     h("form.inline", { onsubmit: (event) => { event.preventDefault(); if (other.value) location.assign(link(other.value)); } }, h("label", null, "Another key", other), h("button", null, "Show")),

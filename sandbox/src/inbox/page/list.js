@@ -5,7 +5,7 @@ import { badge, badgeOf } from "./badge.js";
 import { mark } from "./changes.js";
 import { deleteOne, exclude, goneFrom, isGone, onDeleted, undo } from "./deletion.js";
 import { density } from "./density.js";
-import { byId, fill, foreign, glyph, h, toast } from "./dom.js";
+import { byId, debounced, fill, foreign, glyph, h, throttled, toast } from "./dom.js";
 import { brief, nameOf, short } from "./format.js";
 import { on } from "./live.js";
 import { mailChanged, mailDeleted, mailMarked, reloadUnsent, showMail } from "./mail.js";
@@ -80,6 +80,9 @@ class List {
   loaded = false;
   /** Emails that arrived while the list was loading, which the response may not include. */
   arrived = [];
+  /** Reloads immediately, but at most a few times per second. */
+  reload = throttled(() => this.load(), 250);
+  changed = debounced(() => this.applyFilter(), 120);
 
   constructor(tray, pane, detail) {
     Object.assign(this, { tray, pane, detail });
@@ -125,18 +128,15 @@ class List {
   /** The number of unread mails in the folder. */
   get unread() { return numbers(this.tray)[1]; }
 
-  changed() {
-    clearTimeout(this.wait);
-    this.wait = setTimeout(() => {
-      this.filter = {};
-      for (const { lastElementChild: field } of this.fields) {
-        if (field.value) this.filter[field.name] = field.value;
-      }
-      if (this.search.value.trim()) this.filter.query = this.search.value;
-      this.toggle.classList.toggle("lit", this.fields.some((label) => label.lastElementChild.value));
-      this.showProblem("");
-      this.reload();
-    }, 120);
+  applyFilter() {
+    this.filter = {};
+    for (const { lastElementChild: field } of this.fields) {
+      if (field.value) this.filter[field.name] = field.value;
+    }
+    if (this.search.value.trim()) this.filter.query = this.search.value;
+    this.toggle.classList.toggle("lit", this.fields.some((label) => label.lastElementChild.value));
+    this.showProblem("");
+    this.reload();
   }
 
   showProblem(text) {
@@ -146,16 +146,6 @@ class List {
   }
 
   get filtered() { return Object.keys(this.filter).length > 0; }
-
-  /** Reloads immediately, but at most a few times per second. */
-  reload() {
-    if (this.resting) { this.again = true; return; }
-    this.resting = setTimeout(() => {
-      this.resting = null;
-      if (this.again) { this.again = false; this.reload(); }
-    }, 250);
-    this.load();
-  }
 
   page(cursor) { return get(TRAYS[this.tray].path, { limit: PAGE, ...TRAYS[this.tray].query, ...cursor, ...this.filter }); }
 

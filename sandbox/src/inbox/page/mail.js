@@ -7,7 +7,7 @@ import { onDeleted } from "./deletion.js";
 import { badge, badgeOf } from "./badge.js";
 import { files, headers, html, source, text } from "./bodies.js";
 import { check } from "./check.js";
-import { copyButton, fill, foreign, glyph, h, tabbed } from "./dom.js";
+import { back, copyButton, fill, foreign, glyph, h, tabbed } from "./dom.js";
 import { bytes, long, nameOf } from "./format.js";
 import { releaseButton } from "./release.js";
 import { requestOf } from "./requests.js";
@@ -29,7 +29,7 @@ export async function showMail(tray, id, pane, drop) {
   try {
     mail = await get(`${path}/about`);
   } catch (error) {
-    if (open === asked) fill(pane, h("div.idle", null, back(tray), h("p", null, error.status === 404 ? "This email no longer exists." : error.message)));
+    if (open === asked) fill(pane, h("div.idle", null, back(`#/${tray}`), h("p", null, error.status === 404 ? "This email no longer exists." : error.message)));
     return;
   }
   if (open !== asked) return;
@@ -56,7 +56,7 @@ export async function showMail(tray, id, pane, drop) {
   asked.badge = tray !== "received" ? badgeOf(mail) : h("span.event.good", null, "received");
   fill(pane, h("article.mail.open", null,
     h("header", null,
-      h("div.line", null, back(tray), h("h1", null, mail.subject ? foreign(mail.subject) : h("i", null, "no subject")),
+      h("div.line", null, back(`#/${tray}`), h("h1", null, mail.subject ? foreign(mail.subject) : h("i", null, "no subject")),
         mail.codes.slice(0, 1).map(oneTime), failedChecks(mail), asked.badge),
       h("details.people", { open: details, ontoggle: ({ currentTarget }) => { details = currentTarget.open; } },
         h("summary", { title: "All addresses and details" }, h("span.only-heard", null, "Details: "),
@@ -107,7 +107,7 @@ export async function mailDeleted(ids) {
   const asked = open;
   if (!asked?.mail || asked.mail.state || !isShown(asked)) return;
   const gone = ids ? ids.includes(asked.mail.id) : await get(`${asked.path}/about`).then(() => false, (error) => error.status === 404);
-  if (gone && open === asked && isShown(asked)) fill(asked.pane, h("div.idle", null, back(asked.tray), h("p", null, "This email was deleted.")));
+  if (gone && open === asked && isShown(asked)) fill(asked.pane, h("div.idle", null, back(`#/${asked.tray}`), h("p", null, "This email was deleted.")));
 }
 onDeleted((ids, left) => { if (left) mailDeleted(ids); });
 
@@ -131,10 +131,6 @@ export function mailChanged(id, event) {
     }
     open.timeline?.refresh?.();
   }
-}
-
-function back(tray) {
-  return h("a.back.button", { href: `#/${tray}`, "aria-label": "Back to the list" }, glyph("M12 4.500 6.500 10l5.500 5.500"));
 }
 
 function row(name, ...value) {

@@ -1,7 +1,7 @@
 // Metrics: the totals in the list, and next to it one metric by time, domain and broadcast.
 
 import { get } from "./api.js";
-import { fill, foreign, glyph, h } from "./dom.js";
+import { back, fill, foreign, h, svg } from "./dom.js";
 import { itIs, now } from "./format.js";
 import { on } from "./live.js";
 
@@ -107,7 +107,7 @@ const shown = (name, value) => (isRate(name) ? `${value.toFixed(1)} %` : value.t
 
 function report([name, label, tone], { granularity, totals, periods, domains, broadcasts }, range, { open, width }) {
   return h("article.mail.metrics", null,
-    h("header", null, h("div.line", null, h("a.back.button", { href: "#/metrics", "aria-label": "Back to the list", "data-at": "back" }, glyph("M12 4.500 6.500 10l5.500 5.500")), h("h1", null, label), h("span.soft", null, range)),
+    h("header", null, h("div.line", null, back("#/metrics"), h("h1", null, label), h("span.soft", null, range)),
       h("p.total", null, h(`b.${tone}`, null, shown(name, totals[name])))),
     h("div.sheet", null,
       chart(name, tone, `${label} by ${{ hourly: "hour", daily: "day", monthly: "month" }[granularity]}, ${ZONE}`, periods.map((row) => [tick(granularity, row.period), row.period, row[name]]), width),
@@ -123,7 +123,7 @@ function table(title, name, tone, rows, head) {
   const most = rows.toSorted(([, one], [, other]) => other - one).slice(0, MAX_ROWS);
   const max = Math.max(most[0][1], isRate(name) ? 100 : 1);
   const hidden = rows.length - most.length;
-  return [h("h2", null, title), rowsOf(name, most.map(([label, value]) => [label, value, s("svg", { class: `share ${tone}`, viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" }, s("rect", { width: 100 * value / max, height: 8 }))]), head), hidden > 0 && h("p.soft", null, `${hidden.toLocaleString()} more with lower or equal values`)];
+  return [h("h2", null, title), rowsOf(name, most.map(([label, value]) => [label, value, svg("svg", { class: `share ${tone}`, viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" }, svg("rect", { width: 100 * value / max, height: 8 }))]), head), hidden > 0 && h("p.soft", null, `${hidden.toLocaleString()} more with lower or equal values`)];
 }
 
 function rowsOf(name, rows, head) {
@@ -145,9 +145,9 @@ function chart(name, tone, label, points, pane) {
   const bars = points.map(([, period, value], at) => {
     const text = `${period}: ${shown(name, value)}`;
     const read = () => { readout.textContent = text; };
-    return s("g", { class: "point", role: "listitem", tabindex: at === points.length - 1 ? 0 : -1, "data-at": at, "aria-label": text, onfocus: read, onpointerenter: read },
-      s("rect", { class: "hit", x: LEFT + at * space, y: TOP, width: space, height }),
-      s("rect", { class: "filled", x: LEFT + at * space + space * 0.14, y: y(value), width: space * 0.72, height: Math.max(0, TOP + height - y(value)), rx: Math.min(3, space * 0.2) }));
+    return svg("g", { class: "point", role: "listitem", tabindex: at === points.length - 1 ? 0 : -1, "data-at": at, "aria-label": text, onfocus: read, onpointerenter: read },
+      svg("rect", { class: "hit", x: LEFT + at * space, y: TOP, width: space, height }),
+      svg("rect", { class: "filled", x: LEFT + at * space + space * 0.14, y: y(value), width: space * 0.72, height: Math.max(0, TOP + height - y(value)), rx: Math.min(3, space * 0.2) }));
   });
   const move = (event) => {
     const from = bars.indexOf(document.activeElement);
@@ -159,9 +159,9 @@ function chart(name, tone, label, points, pane) {
     bars.forEach((bar) => bar.setAttribute("tabindex", bar === next ? 0 : -1));
     next.focus();
   };
-  return [s("svg", { class: `chart ${tone}`, viewBox: `0 0 ${width} ${HEIGHT}`, role: "list", "aria-label": label, onkeydown: move },
-    lines.map((value) => [s("line", { class: "grid", x1: LEFT, x2: width, y1: y(value), y2: y(value) }), s("text", { class: "tick", x: LEFT - 8, y: y(value) + 4, "text-anchor": "end", "aria-hidden": "true" }, value.toLocaleString() + (isRate(name) ? " %" : ""))]),
-    points.map(([mark], at) => at % every === 0 && s("text", { class: "tick", x: LEFT + (at + 0.5) * space, y: HEIGHT - 6, "text-anchor": "middle", "aria-hidden": "true" }, mark)),
+  return [svg("svg", { class: `chart ${tone}`, viewBox: `0 0 ${width} ${HEIGHT}`, role: "list", "aria-label": label, onkeydown: move },
+    lines.map((value) => [svg("line", { class: "grid", x1: LEFT, x2: width, y1: y(value), y2: y(value) }), svg("text", { class: "tick", x: LEFT - 8, y: y(value) + 4, "text-anchor": "end", "aria-hidden": "true" }, value.toLocaleString() + (isRate(name) ? " %" : ""))]),
+    points.map(([mark], at) => at % every === 0 && svg("text", { class: "tick", x: LEFT + (at + 0.5) * space, y: HEIGHT - 6, "text-anchor": "middle", "aria-hidden": "true" }, mark)),
     bars), readout];
 }
 
@@ -170,15 +170,4 @@ function ceiling(value, isPercent) {
   if (isPercent && value > 50 && value <= 100) return 100;
   const power = 10 ** Math.floor(Math.log10(value));
   return [1, 2, 4, 8, 10].map((step) => step * power).find((end) => end >= value);
-}
-
-/** An SVG element. */
-function s(name, attributes, ...children) {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(attributes)) {
-    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
-    else element.setAttribute(key, value);
-  }
-  element.append(...children.flat(Infinity).filter((child) => child || child === 0));
-  return element;
 }

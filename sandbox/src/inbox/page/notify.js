@@ -1,6 +1,6 @@
 // Desktop notifications for new mails: off until the user enables them, and shown only while the page isn't in front.
 
-import { byId, plain, toast } from "./dom.js";
+import { byId, keep, kept, plain, toast } from "./dom.js";
 import { nameOf } from "./format.js";
 import { on, stayIf } from "./live.js";
 
@@ -14,12 +14,12 @@ export function notifyTool() {
   // Browsers provide them only to secure origins, such as this machine.
   button.hidden = !("Notification" in window) || !isSecureContext;
   if (button.hidden) return;
-  set(kept() === "on" && Notification.permission === "granted");
+  set(kept("notify") === "on" && Notification.permission === "granted");
   button.addEventListener("click", async () => {
     if (wanted) set(false);
     else if (await Notification.requestPermission() === "granted") set(true);
     else toast("The browser doesn't allow notifications from this page.", true);
-    try { localStorage.setItem("notify", wanted ? "on" : "off"); } catch { /* The choice then lasts until the page is closed. */ }
+    keep("notify", wanted ? "on" : "off");
   });
   function set(value) {
     wanted = value;
@@ -27,8 +27,6 @@ export function notifyTool() {
     button.title = wanted ? "Stop notifications of new mails" : "Notify of new mails";
   }
 }
-
-const kept = () => { try { return localStorage.getItem("notify"); } catch { return null; } };
 
 stayIf(() => wanted);
 on("news", ({ mails, received }) => {

@@ -1,7 +1,7 @@
 // Releases an email to a real server, if the sandbox has one.
 
 import { get, post } from "./api.js";
-import { byId, fill, foreign, glyph, h, toast } from "./dom.js";
+import { byId, dialogTitle, fill, foreign, glyph, h, toast } from "./dom.js";
 
 /** The server, requested only once. */
 let relay = null;
@@ -34,7 +34,7 @@ async function ask(path) {
     }
   };
   fill(dialog,
-    h("form", { method: "dialog" }, h("h2", { id: "release-title" }, "Release"), h("button.round.close", { "aria-label": "Close" }, "×")),
+    dialogTitle("release-title", "Release"),
     h("form.stack", { onsubmit: (event) => {
       event.preventDefault();
       const to = recipients();

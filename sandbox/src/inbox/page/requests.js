@@ -1,8 +1,8 @@
 // Recorded requests and responses. The sandbox redacts credentials before it serves them.
 
 import { get } from "./api.js";
-import { pair } from "./bodies.js";
-import { copyButton, fill, foreign, glyph, h } from "./dom.js";
+import { headerTable } from "./bodies.js";
+import { back, copyButton, debounced, fill, foreign, glyph, h, nothing, throttled } from "./dom.js";
 import { bytes, long, precise, short, took } from "./format.js";
 import { on } from "./live.js";
 
@@ -15,17 +15,19 @@ export const requests = {
   enter(pane) { current = new Log(pane); },
   leave() { current = null; },
   async show(number, pane) {
-    if (!number) { fill(pane, h("div.idle", null, h("p", null, "Select a request to view it with its response."))); return; }
+    if (!number) { fill(pane, nothing("Select a request to view it with its response.")); return; }
     const asked = (current.shown = {});
     try {
       const request = await get(`/_/requests/${encodeURIComponent(number)}`);
-      if (current?.shown === asked) fill(pane, h("article.mail", null, h("header", null, h("div.line", null, h("a.back.button", { href: "#/requests", "aria-label": "Back to the list" }, glyph("M12 4.500 6.500 10l5.500 5.500")), title(request))), exchange(request)));
-    } catch (error) { if (current?.shown === asked) fill(pane, h("div.idle", null, h("p", null, error.message))); }
+      if (current?.shown === asked) fill(pane, h("article.mail", null, h("header", null, h("div.line", null, back("#/requests"), title(request))), exchange(request)));
+    } catch (error) { if (current?.shown === asked) fill(pane, nothing(error.message)); }
   },
 };
 
 class Log {
   items = [];
+  reload = throttled(() => this.load(), 300);
+  changed = debounced(this.reload, 120);
 
   constructor(pane) {
     this.path = h("input", { type: "search", placeholder: "Path", "aria-label": "Part of the path", "aria-keyshortcuts": "/", autocomplete: "off", spellcheck: "false", oninput: () => this.changed() });
@@ -40,18 +42,7 @@ class Log {
     this.reload();
   }
 
-  changed() {
-    clearTimeout(this.wait);
-    this.wait = setTimeout(() => this.reload(), 120);
-  }
-
   page(before) { return get("/_/requests", { path: this.path.value.trim(), method: this.method.value, status: this.status.value, before }); }
-
-  reload() {
-    if (this.resting) { this.again = true; return; }
-    this.resting = setTimeout(() => { this.resting = null; if (this.again) { this.again = false; this.reload(); } }, 300);
-    this.load();
-  }
 
   async load() {
     const asked = (this.asked = {});
@@ -97,19 +88,19 @@ function duration({ duration_us: micros, delay_ms: delay }) {
 export function requestOf(path) {
   const holder = h("div");
   get(`${path}/request`).then((request) => fill(holder, h("div.sheet", null, h("div.line", null, title(request))), exchange(request)))
-    .catch((error) => fill(holder, h("div.idle", null, h("p", null, error.message))));
+    .catch((error) => fill(holder, nothing(error.message)));
   return holder;
 }
 
 function exchange(request) {
   return h("div.sheet", null,
     h("p.soft", null, long(request.created_at), " · ", duration(request), " ", request.curl && copyButton(() => request.curl, "Copy as curl")),
-    h("h2", null, "Request"), body(request.body, request.bodies_dropped), more("Headers", request.headers),
-    h("h2", null, "Response"), body(request.answer_body, request.bodies_dropped), more("Headers", request.answer_headers));
+    h("h2", null, "Request"), body(request.body, request.bodies_dropped), more(request.headers),
+    h("h2", null, "Response"), body(request.answer_body, request.bodies_dropped), more(request.answer_headers));
 }
 
-function more(name, headers) {
-  return h("details", null, h("summary", null, `${headers.length} ${name.toLowerCase()}`), h("table.pairs", null, h("tbody", null, headers.map(({ name, value }) => pair(name, value)))));
+function more(headers) {
+  return h("details", null, h("summary", null, `${headers.length} headers`), headerTable(headers));
 }
 
 function body({ size, text, shortened }, dropped) {

@@ -1,8 +1,8 @@
 // Previews of templates with values.
 
 import { address, get } from "./api.js";
-import { framed, nothing } from "./bodies.js";
-import { fill, foreign, glyph, h, tabbed } from "./dom.js";
+import { framed } from "./bodies.js";
+import { back, debounced, fill, foreign, glyph, h, nothing, tabbed } from "./dom.js";
 import { on } from "./live.js";
 
 let current = null;
@@ -67,8 +67,7 @@ function preview(template) {
   const version = h("select.small", { "aria-label": "Version", onchange: () => draw() }, h("option", { value: "newest" }, "Latest version"), template.published && h("option", { value: "published" }, "Published version"));
   const holder = h("div.rendered");
   const missing = h("p.warn", { role: "status" });
-  let wait, tab = "html", turn = 0;
-  const later = () => { clearTimeout(wait); wait = setTimeout(draw, 250); };
+  let tab = "html", turn = 0;
   const draw = async () => {
     const asked = ++turn;
     const variables = {};
@@ -87,9 +86,10 @@ function preview(template) {
         h("div", null, h("dt", null, "From"), h("dd", null, shown.from === null ? h("i", null, "set by the send") : foreign(shown.from)))), bar, panel);
     } catch (error) { if (asked === turn) fill(holder, h("p.bad", null, error.message)); }
   };
+  const later = debounced(draw, 250);
   draw();
   return h("article.mail.template", null,
-    h("header", null, h("div.line", null, h("a.back.button", { href: "#/templates", "aria-label": "Back to the list" }, glyph("M12 4.500 6.500 10l5.500 5.500")), h("h1", null, foreign(template.name)), version),
+    h("header", null, h("div.line", null, back("#/templates"), h("h1", null, foreign(template.name)), version),
       h("form.values", { onsubmit: (event) => event.preventDefault() }, inputs.map(([{ key }, input]) => h("label", null, key, input)), h("label", null, "Recipient", to)), missing),
     holder);
 }
