@@ -70,6 +70,25 @@ fn ask(sandbox: &Sandbox, method: &Method, path: &str, authorization: Option<&st
     }
 }
 
+/// Expects each route to reject requests with this header for the reason that its access determines.
+fn expect_rejections(
+    sandbox: &Sandbox,
+    routes: impl Iterator<Item = Listed>,
+    authorization: Option<&str>,
+    expected: impl Fn(&str) -> Option<&'static str>,
+) {
+    for Listed { method, path, access } in routes {
+        let answer = ask(sandbox, &method, &path, authorization);
+        let found = rejection(&answer);
+        assert_eq!(
+            found.as_deref(),
+            expected(&access),
+            "{authorization:?} {method} {path}: {}",
+            answer.text()
+        );
+    }
+}
+
 #[test]
 fn operations_of_own_routes_have_a_summary_and_distinct_ids() {
     let document = Sandbox::new().get("/_/openapi.json").json();
@@ -87,23 +106,21 @@ fn operations_of_own_routes_have_a_summary_and_distinct_ids() {
 fn a_send_only_credential_uses_no_route_of_a_sandbox_with_a_password() {
     let sandbox = Sandbox::with(&settings());
     for credential in send_only(&sandbox) {
+        let is_token = credential.starts_with("ey");
+        expect_rejections(&sandbox, routes(), Some(&bearer(&credential)), |access| match access {
+            "none" => None,
+            "password" => Some("password_required"),
+            _ if is_token => Some("invalid_permission"),
+            _ => Some("restricted_api_key"),
+        });
         for Listed { method, path, access } in routes() {
-            let header = ask(&sandbox, &method, &path, Some(&bearer(&credential)));
-            let query = ask(&sandbox, &method, &format!("{path}?key={credential}"), None);
-            let is_token = credential.starts_with("ey");
-            let (expected, in_query) = match &*access {
-                "none" => (None, None),
-                "password" => (Some("password_required"), Some("password_required")),
-                _ if is_token => (Some("invalid_permission"), Some("password_required")),
-                _ => (Some("restricted_api_key"), Some("restricted_api_key")),
+            let answer = ask(&sandbox, &method, &format!("{path}?key={credential}"), None);
+            let expected = match &*access {
+                "none" => None,
+                "key" if !is_token => Some("restricted_api_key"),
+                _ => Some("password_required"),
             };
-            assert_eq!(
-                rejection(&header).as_deref(),
-                expected,
-                "{credential} {method} {path}: {}",
-                header.text()
-            );
-            assert_eq!(rejection(&query).as_deref(), in_query, "{credential} {method} {path}?key=");
+            assert_eq!(rejection(&answer).as_deref(), expected, "{credential} {method} {path}?key=");
         }
     }
 }
@@ -115,16 +132,10 @@ fn a_full_key_uses_its_account_and_nothing_of_all_accounts() {
     let token = sandbox.service.grant("app", OWN, "full_access").access_token;
     for credential in [OWN, OTHER, created["token"].as_str().unwrap(), &token] {
         // A reset would delete the other credentials.
-        for Listed { method, path, access } in routes().filter(|route| route.path != "/_/reset") {
-            let answer = ask(&sandbox, &method, &path, Some(&bearer(credential)));
-            let expected = (access == "password").then_some("password_required");
-            assert_eq!(
-                rejection(&answer).as_deref(),
-                expected,
-                "{credential} {method} {path}: {}",
-                answer.text()
-            );
-        }
+        let routes = routes().filter(|route| route.path != "/_/reset");
+        expect_rejections(&sandbox, routes, Some(&bearer(credential)), |access| {
+            (access == "password").then_some("password_required")
+        });
     }
 }
 
@@ -153,21 +164,16 @@ fn the_password_uses_what_concerns_all_accounts() {
     let sandbox = Sandbox::with(&settings());
     let given = [basic("anyone", PASSWORD), bearer("sb_correct-horse"), bearer("re_correct-horse")];
     for authorization in given {
-        for Listed { method, path, .. } in routes().filter(|route| route.access == "password") {
-            let answer = ask(&sandbox, &method, &path, Some(&authorization));
-            assert_eq!(rejection(&answer), None, "{authorization} {method} {path}: {}", answer.text());
-        }
+        let routes = routes().filter(|route| route.access == "password");
+        expect_rejections(&sandbox, routes, Some(&authorization), |_| None);
     }
 }
 
 #[test]
 fn without_a_credential_only_links_and_public_routes_are_served() {
     let sandbox = Sandbox::with(&settings());
-    for Listed { method, path, access } in routes() {
-        let answer = ask(&sandbox, &method, &path, None);
-        let expected = (access != "none").then_some("password_required");
-        assert_eq!(rejection(&answer).as_deref(), expected, "{method} {path}: {}", answer.text());
-    }
+    let expected = |access: &str| (access != "none").then_some("password_required");
+    expect_rejections(&sandbox, routes(), None, expected);
 }
 
 #[test]

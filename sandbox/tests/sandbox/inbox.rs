@@ -89,35 +89,6 @@ fn captured_mails_are_listed_newest_first_with_their_details() {
 }
 
 #[test]
-fn filters_match_substrings_of_addresses_and_subjects_and_whole_tags() {
-    let sandbox = Sandbox::new();
-    for (to, subject, tag) in [
-        ("ada@example.com", "Welcome Ada", "a"),
-        ("bob@example.org", "Welcome Bob", "b"),
-        ("ada@example.org", "Bye", "a"),
-    ] {
-        let email =
-            email_of(&json!({"to": to, "subject": subject, "tags": [{"name": "kind", "value": tag}]}));
-        sandbox.sent(&email);
-    }
-    for (query, found) in [
-        ("to=ADA", vec!["Bye", "Welcome Ada"]),
-        ("to=example.org&subject=welcome", vec!["Welcome Bob"]),
-        ("from=acme", vec!["Bye", "Welcome Bob", "Welcome Ada"]),
-        ("from=other", vec![]),
-        ("tag=kind=a", vec!["Bye", "Welcome Ada"]),
-        ("tag=kind%3Da&subject=bye", vec!["Bye"]),
-        ("tag=kind=", vec![]),
-        ("tag=KIND", vec!["Bye", "Welcome Bob", "Welcome Ada"]),
-        ("tag=x", vec![]),
-        ("limit=1", vec!["Bye"]),
-    ] {
-        assert_eq!(sandbox.subjects(&format!("/_/messages?{query}")), found, "{query}");
-    }
-    assert_eq!(sandbox.get("/_/messages?limit=0").status, 422);
-}
-
-#[test]
 fn after_id_lists_only_later_mails() {
     let sandbox = Sandbox::new();
     for subject in ["one", "two", "three"] {

@@ -18,6 +18,14 @@ pub(crate) struct Stream {
     read: String,
 }
 
+/// A sandbox, its stream, and the first message.
+pub(crate) async fn open_stream() -> (Served, Stream, Value) {
+    let server = Served::start(Settings::default()).await;
+    let mut stream = Stream::connect(&server).await;
+    let hello = stream.next("hello").await.unwrap();
+    (server, stream, hello)
+}
+
 impl Stream {
     pub(crate) async fn connect(server: &Served) -> Self {
         let response = server.request(Method::GET, "/_/stream").send().await.unwrap();
@@ -66,9 +74,7 @@ async fn the_stream_starts_with_a_comment_and_asks_proxies_not_to_buffer() {
 
 #[tokio::test]
 async fn events_are_streamed_as_they_happen() {
-    let server = Served::start(Settings::default()).await;
-    let mut stream = Stream::connect(&server).await;
-    let hello = stream.next("hello").await.unwrap();
+    let (server, mut stream, hello) = open_stream().await;
     expect_fields_of(&json!({"account": "sb_tes…", "sent": 0, "received": 0}), &hello);
 
     server.sent(&email());
@@ -95,9 +101,7 @@ async fn events_are_streamed_as_they_happen() {
 
 #[tokio::test]
 async fn marked_and_deleted_mails_are_streamed_with_the_new_counts() {
-    let server = Served::start(Settings::default()).await;
-    let mut stream = Stream::connect(&server).await;
-    let hello = stream.next("hello").await.unwrap();
+    let (server, mut stream, hello) = open_stream().await;
     assert_eq!(hello["unread"], json!({"sent": 0, "received": 0}));
     server.sent(&email());
     let news = stream.news(|_| true).await;
@@ -116,9 +120,7 @@ async fn marked_and_deleted_mails_are_streamed_with_the_new_counts() {
 
 #[tokio::test]
 async fn the_stream_is_isolated_per_tenant() {
-    let server = Served::start(Settings::default()).await;
-    let mut stream = Stream::connect(&server).await;
-    stream.next("hello").await.unwrap();
+    let (server, mut stream, _) = open_stream().await;
     server.ask(Method::POST, "/emails").key("sb_other").json(&email());
     server.sent(&email());
     let is_own = |news: &Value| {
@@ -131,9 +133,7 @@ async fn the_stream_is_isolated_per_tenant() {
 
 #[tokio::test]
 async fn bursts_are_streamed_in_batches() {
-    let server = Served::start(Settings::default()).await;
-    let mut stream = Stream::connect(&server).await;
-    stream.next("hello").await.unwrap();
+    let (server, mut stream, _) = open_stream().await;
     for _ in 0..2_000 {
         server.sent(&email());
     }

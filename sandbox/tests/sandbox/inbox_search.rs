@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use serde_json::{Value, json};
 
-use crate::support::{KEY, Sandbox, email, email_with};
+use crate::support::{KEY, Sandbox, email, email_of, email_with};
 
 /// Words whose case, script or characters are traps.
 const WORDS: [&str; 16] = [
@@ -536,9 +536,18 @@ fn operators_phrases_and_exclusions_select_emails() {
 #[test]
 fn all_lists_share_the_search_and_its_shorthand() {
     let sandbox = Sandbox::new();
-    sandbox.sent(&email_with("subject", "one \"two\""));
+    let tagged = json!([{"name": "kind", "value": "a"}]);
+    sandbox.sent(&email_of(&json!({"subject": "one \"two\"", "to": "bob@example.org", "tags": tagged})));
     sandbox.sent(&email_with("subject", "three"));
     for (path, count) in [
+        ("/_/messages?to=EXAMPLE&limit=1", 1),
+        ("/_/messages?to=example.org&subject=TWO", 1),
+        ("/_/messages?from=acme", 2),
+        ("/_/messages?from=other", 0),
+        ("/_/messages?tag=kind=a", 1),
+        ("/_/messages?tag=KIND&subject=three", 0),
+        ("/_/messages?tag=kind%3Da&subject=one", 1),
+        ("/_/messages?tag=kind=", 0),
         ("/_/messages?subject=%22two%22&query=-three", 1),
         ("/_/messages?to=ADA&to=example&query=subject:three", 1),
         ("/_/messages?to=ADA&to=nobody", 0),
@@ -547,6 +556,7 @@ fn all_lists_share_the_search_and_its_shorthand() {
     ] {
         assert_eq!(ids(&sandbox, path).len(), count, "{path}");
     }
+    assert_eq!(sandbox.get("/_/messages?limit=0").status, 422);
     let export = sandbox.get("/_/export?format=json&query=-subject:three").json();
     assert_eq!((export.as_array().unwrap().len(), &export[0]["subject"]), (1, &json!("one \"two\"")));
     assert_eq!(sandbox.get("/_/latest.json?query=-three").json()["subject"], "one \"two\"");

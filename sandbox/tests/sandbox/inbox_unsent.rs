@@ -1,12 +1,10 @@
 //! Unsent emails (pending, failed or canceled) in the inbox.
 
 use http::Method;
-use idempost_sandbox::Settings;
 use serde_json::{Value, json};
 
-use crate::inbox_live::Stream;
+use crate::inbox_live::open_stream;
 use crate::restarts::Restartable;
-use crate::served::Served;
 use crate::support::{Sandbox, email, email_with, expect_fields_of};
 
 /// An email suppressed by its recipient's topic choice.
@@ -136,9 +134,8 @@ fn unsent_emails_and_their_reasons_survive_a_restart() {
 
 #[tokio::test]
 async fn a_pending_email_is_streamed_immediately_and_replaced_by_its_mail() {
-    let server = Served::start(Settings::default()).await;
-    let mut stream = Stream::connect(&server).await;
-    assert_eq!(stream.next("hello").await.unwrap()["unsent"], 0);
+    let (server, mut stream, hello) = open_stream().await;
+    assert_eq!(hello["unsent"], 0);
     let id = server.sent(&email_with("scheduled_at", "in 1 hour"));
     let news = stream.news(|_| true).await;
     let waiting = news["unsent"][0].clone();

@@ -424,27 +424,23 @@ fn a_lower_limit_of_accounts_deletes_the_least_recently_used_on_disk_too() {
 
 #[test]
 fn the_file_stays_small_while_old_emails_make_room_for_new_ones() {
-    let folder = tempfile::tempdir().unwrap();
-    let open = || open_with(folder.path(), Settings { keep_mails: 10, ..Settings::default() });
-    let (sandbox, persistence) = open();
+    let ten = || Settings { keep_mails: 10, ..Settings::default() };
+    let mut sandbox = Restartable::new();
     let contact = sandbox.created("/contacts", &json!({"email": "ada@example.com"}));
-    close(sandbox, persistence);
     let text = "x".repeat(100_000);
     for round in 0..12 {
-        let (sandbox, persistence) = open();
+        sandbox.restart_with(ten());
         for number in 0..10 {
             sandbox.post("/emails", &email_with("text", format!("{round} {number} {text}")));
         }
-        close(sandbox, persistence);
     }
-    let (sandbox, persistence) = open();
+    sandbox.restart_with(ten());
     assert_eq!(sandbox.get(format!("/contacts/{contact}")).status, 200, "compaction has copied it");
     let mails = sandbox.mails();
     let texts: Vec<_> = mails.iter().map(|mail| mail.text.as_deref().unwrap()[..3].to_owned()).collect();
     assert_eq!(texts, ["11 "; 10]);
-    close(sandbox, persistence);
     // 12 times 2 MB were written, of which the last emails and the log of the last requests are in use.
-    let bytes = std::fs::metadata(folder.path().join("sandbox.redb")).unwrap().len();
+    let bytes = std::fs::metadata(sandbox.folder.path().join("sandbox.redb")).unwrap().len();
     assert!(bytes < 24_000_000, "{bytes}");
 }
 

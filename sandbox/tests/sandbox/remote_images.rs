@@ -1,6 +1,6 @@
 //! Remote images, loaded from an image server that is slow, oversized or hostile.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use http::Method;
 use idempost_sandbox::Settings;
@@ -154,18 +154,6 @@ async fn slow_large_and_mistyped_images_fail_with_a_reason_and_within_limits() {
     }
     // The server may also have written what the sockets' buffers hold.
     assert!(server.written() < 32 * MIB, "{}", server.written());
-}
-
-#[tokio::test]
-async fn slow_servers_cannot_prolong_a_request_beyond_the_timeout_of_all_images() {
-    let server = RemoteServer::start().await;
-    let sandbox = server.sandbox_with_timeout(Duration::from_millis(1_500)).await;
-    let urls: Vec<_> = (0..50).map(|n| server.url(&format!("/slow/{n}"))).collect();
-    let started = Instant::now();
-    let list = of_images(&sandbox, &urls).await;
-    assert!(started.elapsed() < Duration::from_mins(1), "{:?}", started.elapsed());
-    assert_eq!(states(&list), vec!["failed"; 50]);
-    assert!(reason(&list, 49).starts_with("timed out after"), "{}", reason(&list, 49));
 }
 
 #[tokio::test]

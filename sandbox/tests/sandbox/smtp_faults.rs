@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 
 use crate::smtp_receiving::{SmtpServer, line, pipelined, reply, say};
-use crate::support::Sandbox;
+use crate::support::{Sandbox, merged};
 
 const STAGES: [&str; 7] = ["CONNECT", "EHLO", "AUTH", "MAIL", "RCPT", "DATA", "END-OF-DATA"];
 
@@ -217,50 +217,34 @@ fn rules_of_smtp_are_shown_with_the_reply() {
 #[test]
 fn invalid_rules_of_smtp_name_the_field_and_the_rule() {
     let sandbox = Sandbox::new();
-    for (rule, part) in [
+    let answer = json!({"smtp": "RCPT", "action": "answer"});
+    for (fields, part) in [
         (
-            json!({"smtp": "HELO", "action": "drop"}),
+            json!({"smtp": "HELO"}),
             "`smtp` must be one of CONNECT, EHLO, AUTH, MAIL, RCPT, DATA, END-OF-DATA; found",
         ),
-        (json!({"smtp": 7, "action": "drop"}), "`smtp` must be a string; found 7."),
+        (json!({"smtp": 7}), "`smtp` must be a string; found 7."),
+        (json!({"path": "/emails"}), "can't be used with `method` or `path`"),
         (
-            json!({"smtp": "RCPT", "path": "/emails", "action": "drop"}),
-            "can't be used with `method` or `path`",
-        ),
-        (
-            json!({"smtp": "RCPT"}),
+            json!({"action": null}),
             "Missing `action` field; it must be one of answer, drop, lose, stall, slow.",
         ),
         (
-            json!({"smtp": "RCPT", "action": "truncate"}),
+            json!({"action": "truncate"}),
             "`action` must be one of answer, drop, lose, stall, slow at an SMTP stage; found",
         ),
+        (json!({"code": 250}), "`code` must be a whole number from 400 to 599; found 250."),
+        (json!({"code": 600}), "`code` must be a whole number from 400 to 599; found 600."),
+        (json!({"status": 503}), "`status` can't be used with the action `answer` at an SMTP stage."),
         (
-            json!({"smtp": "RCPT", "action": "answer", "code": 250}),
-            "`code` must be a whole number from 400 to 599; found 250.",
-        ),
-        (
-            json!({"smtp": "RCPT", "action": "answer", "code": 600}),
-            "`code` must be a whole number from 400 to 599; found 600.",
-        ),
-        (
-            json!({"smtp": "RCPT", "action": "answer", "status": 503}),
-            "`status` can't be used with the action `answer` at an SMTP stage.",
-        ),
-        (
-            json!({"smtp": "RCPT", "action": "drop", "code": 451}),
+            json!({"action": "drop", "code": 451}),
             "`code` can't be used with the action `drop` at an SMTP stage.",
         ),
-        (
-            json!({"smtp": "RCPT", "action": "answer", "message": "a\r\n250 OK"}),
-            "`message` must be a line of at most 400 bytes",
-        ),
-        (
-            json!({"smtp": "RCPT", "action": "answer", "message": "x".repeat(401)}),
-            "`message` must be a line of at most 400 bytes",
-        ),
-        (json!({"action": "answer", "code": 451}), "`code` can't be used with the action `answer`."),
+        (json!({"message": "a\r\n250 OK"}), "`message` must be a line of at most 400 bytes"),
+        (json!({"message": "x".repeat(401)}), "`message` must be a line of at most 400 bytes"),
+        (json!({"smtp": null, "code": 451}), "`code` can't be used with the action `answer`."),
     ] {
+        let rule = merged(answer.clone(), &fields);
         sandbox.post("/_/faults", &rule).rejected(422, "validation_error", part);
     }
     assert_eq!(sandbox.service.faults().pending(), 0);

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use http::Method;
 use idempost_needs::needs;
 use idempost_sandbox::tls::Tls;
 use idempost_sandbox::{Settings, smtp};
@@ -209,7 +208,7 @@ async fn a_mail_received_by_smtp_is_a_received_email() {
     assert_eq!(received[0]["to"], json!(["Support <support@acme.test>"]));
     assert_eq!(received[0]["received_for"], json!(["support@acme.test", "hidden@acme.test"]));
     let path = format!("/emails/receiving/{}", received[0]["id"].as_str().unwrap());
-    let whole = server.sandbox.ask(Method::GET, path).key("sb_local").send("").json();
+    let whole = server.sandbox.account("sb_local").get(path).json();
     assert_eq!(whole["text"], ".hidden\r\n..\r\nIt broke\r\n");
     assert!(server.received("sb_other").is_empty());
 }
@@ -238,7 +237,7 @@ async fn mail_in_a_multi_byte_character_set_is_decoded() {
         let received = server.received("sb_local").remove(0);
         assert_eq!(received["subject"], "日本", "{charset}");
         let path = format!("/emails/receiving/{}", received["id"].as_str().unwrap());
-        let record = server.sandbox.ask(Method::GET, path).key("sb_local").send("").json();
+        let record = server.sandbox.account("sb_local").get(path).json();
         assert_eq!(record["html"].as_str().unwrap().trim_end(), "日本", "{charset}");
     }
 }
@@ -247,14 +246,15 @@ async fn mail_in_a_multi_byte_character_set_is_decoded() {
 async fn user_inbound_selects_the_tenant_by_key() {
     let server = SmtpServer::open(&Settings::default()).await;
     let made = server.sandbox.post("/api-keys", &json!({"name": "mail"})).json();
-    for (key, mechanism, tenant) in [
-        ("sb_plain", Mechanism::Plain, "sb_plain"),
-        ("sb_login", Mechanism::Login, "sb_login"),
-        ("sb_send_sending", Mechanism::Plain, "sb_send"),
-        (made["token"].as_str().unwrap(), Mechanism::Plain, KEY),
+    for (user, key, mechanism, tenant) in [
+        ("inbound", "sb_plain", Mechanism::Plain, "sb_plain"),
+        ("Inbound", "sb_login", Mechanism::Login, "sb_login"),
+        ("inbound", "sb_send_sending", Mechanism::Plain, "sb_send"),
+        ("inbound", made["token"].as_str().unwrap(), Mechanism::Plain, KEY),
     ] {
-        server.send(Some(("inbound", key, mechanism)), TO, MAIL).await.unwrap();
+        server.send(Some((user, key, mechanism)), TO, MAIL).await.unwrap();
         assert_eq!(server.received(tenant).len(), 1, "{key}");
+        assert!(server.sandbox.account(tenant).items("/emails").is_empty(), "{key}");
     }
     let (code, error) = server.refused(Some(("inbound", "secret", Mechanism::Plain)), TO, MAIL).await;
     assert_eq!(code, "535", "{error}");
@@ -265,11 +265,11 @@ async fn user_inbound_selects_the_tenant_by_key() {
 async fn recv_strict_domains_reject_unverified_recipient_domains() {
     let server = SmtpServer::open(&Settings { strict_domains: true, ..Settings::default() }).await;
     let domain = json!({"name": "acme.test", "capabilities": {"sending": "enabled", "receiving": "enabled"}});
-    let id =
-        server.sandbox.ask(Method::POST, "/domains").key("sb_local").json(&domain).expect_status(201).id();
+    let account = server.sandbox.account("sb_local");
+    let id = account.created("/domains", &domain);
     let (code, error) = server.refused(None, TO, MAIL).await;
     assert_eq!(code, "550", "{error}");
-    server.sandbox.ask(Method::POST, format!("/domains/{id}/verify")).key("sb_local").send("");
+    account.act(format!("/domains/{id}/verify"));
     server.sandbox.advance(10);
     server.send(None, TO, MAIL).await.unwrap();
     assert_eq!(server.received("sb_local").len(), 1);
@@ -284,10 +284,8 @@ async fn a_large_mail_is_unchanged_and_one_over_the_limit_is_rejected() {
     }
     server.send(None, TO, &mail).await.unwrap();
     let id = server.received("sb_local")[0]["id"].as_str().unwrap().to_owned();
-    let whole =
-        server.sandbox.ask(Method::GET, format!("/emails/receiving/{id}")).key("sb_local").send("").json();
-    let url: http::Uri = whole["raw"]["download_url"].as_str().unwrap().parse().unwrap();
-    let raw = server.sandbox.ask(Method::GET, url.path_and_query().unwrap().as_str()).no_key().send("");
+    let whole = server.sandbox.account("sb_local").get(format!("/emails/receiving/{id}")).json();
+    let raw = server.sandbox.visit(whole["raw"]["download_url"].as_str().unwrap());
     assert!(raw.body == mail, "{} bytes of {}", raw.body.len(), mail.len());
     let (code, error) = server.refused(None, TO, mail.repeat(3)).await;
     assert_eq!(code, "552", "{error}");

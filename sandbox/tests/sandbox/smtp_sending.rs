@@ -188,17 +188,6 @@ async fn rate_limits_and_idempotency_match_the_api() {
 }
 
 #[tokio::test]
-async fn unauthenticated_mail_and_mail_of_user_inbound_is_received() {
-    for encryption in ALL {
-        let server = SmtpServer::encrypted(&Settings::default(), encryption).await;
-        for user in ["inbound", "Inbound"] {
-            server.send(Some((user, KEY, Mechanism::Plain)), &["support@acme.test"], SMALL).await.unwrap();
-        }
-        assert_eq!((server.received(KEY).len(), sent(&server, KEY).len()), (2, 0), "{encryption:?}");
-    }
-}
-
-#[tokio::test]
 async fn scripted_api_faults_apply_to_smtp() {
     let server = open(&Settings::default()).await;
     let faults = server.sandbox.service.faults();

@@ -124,7 +124,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::inbox::search::term::Field;
 
     fn parsed(text: &str) -> Vec<Term> {
         parse_query(text, Dialect::Own, Timestamp::UNIX_EPOCH)
@@ -141,50 +140,7 @@ mod tests {
         assert_eq!(words("from:ada FROM:ada -from:ada subject:a:b message-id:<x@y>"), 0);
     }
 
-    /// Terms as a user writes them: an optional name, a value, and whether the term is negated and quoted.
-    fn terms() -> impl Strategy<Value = Vec<(bool, usize, String, bool)>> {
-        let value = r#"[ a-zA-Z0-9:"\\äΣİ日\t-]{0,12}[^ \t\n"\\]{1}"#;
-        prop::collection::vec((any::<bool>(), 0..NAMES.len(), value, any::<bool>()), 1..8)
-    }
-
-    const NAMES: [(&str, Option<Field>); 6] = [
-        ("", None),
-        ("from:", Some(Field::From)),
-        ("To:", Some(Field::To)),
-        ("bcc:", Some(Field::Bcc)),
-        ("SUBJECT:", Some(Field::Subject)),
-        ("message-id:", Some(Field::MessageId)),
-    ];
-
     proptest! {
-        #[test]
-        fn written_terms_are_parsed_as_they_were_meant(terms in terms(), gap in "[ \t\n\u{a0}]{1,3}") {
-            let mut text = String::new();
-            let mut meant = Vec::new();
-            for (negated, index, value, quotes) in &terms {
-                let (name, field) = NAMES[*index];
-                let Some(phrase) = Phrase::new(value) else { continue };
-                let bare = !value.contains(char::is_whitespace)
-                    && !value.starts_with('"')
-                    && (!name.is_empty() || !value.starts_with('-') && !value.contains(':'));
-                let value = if bare && !quotes {
-                    value.clone()
-                } else {
-                    format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
-                };
-                text.push_str(&gap);
-                text.push_str(if *negated { "-" } else { "" });
-                text.push_str(name);
-                text.push_str(&value);
-                let condition = match field {
-                    Some(field) => Condition::In(field, phrase),
-                    None => Condition::Anywhere(phrase),
-                };
-                meant.push(Term { negated: *negated, condition });
-            }
-            prop_assert_eq!(parsed(&text), meant, "{}", text);
-        }
-
         #[test]
         fn any_text_is_parsed_or_rejected(text in ".{0,64}") {
             for dialect in [Dialect::Own, Dialect::Mailpit] {

@@ -3,7 +3,7 @@
 use memchr::memmem::Finder;
 
 /// A word, or several separated by any white space. Case is ignored.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct Phrase {
     first: String,
     others: Vec<String>,

@@ -10,13 +10,13 @@ use idempost_reference_server::wire::paging::quote;
 use idempost_reference_server::wire::words::words;
 
 /// A condition, possibly negated.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct Term {
     pub(super) negated: bool,
     pub(super) condition: Condition,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum Condition {
     /// Contained in an address, the subject, a tag or the text.
     Anywhere(Phrase),
