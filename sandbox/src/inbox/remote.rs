@@ -6,8 +6,8 @@ pub(super) mod links;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use futures_util::{StreamExt as _, stream};
 use http::{HeaderValue, Method, StatusCode, header};
-use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
@@ -68,14 +68,11 @@ pub(super) fn check_enabled(state: &State, what_fails: &str) -> Result<(), Probl
 }
 
 /// Runs a task for each URL, several concurrently. Each task has a timeout, and so do all together. Dropping the result cancels them.
-async fn run_for_each<T: Send + 'static, F>(
+async fn run_for_each<T, F: Future<Output = Result<T, Failure>>>(
     state: &State,
     urls: &[Url],
     task: impl Fn(Remote, Url) -> F,
-) -> Vec<(Url, Result<T, Failure>)>
-where
-    F: Future<Output = Result<T, Failure>> + Send + 'static,
-{
+) -> Vec<(Url, Result<T, Failure>)> {
     let timeout = state.settings.remote_timeout;
     let deadline = Instant::now() + 3 * timeout;
     let all_failed = |state, reason: &str| {
@@ -89,14 +86,10 @@ where
         Err(error) => return all_failed(LinkState::Unreachable, &error_chain(&error)),
     };
     let remote = Remote { client, servers: state.settings.remote_servers.clone().into() };
-    let (mut results, mut running) = (Vec::with_capacity(urls.len()), JoinSet::new());
-    for url in urls {
-        if running.len() == CONCURRENT {
-            results.extend(running.join_next().await.and_then(Result::ok));
-        }
-        let (url, task, own_deadline) =
-            (url.clone(), task(remote.clone(), url.clone()), Instant::now() + timeout);
-        running.spawn(async move {
+    let limited = |url: &Url| {
+        let (url, task) = (url.clone(), task(remote.clone(), url.clone()));
+        async move {
+            let own_deadline = Instant::now() + timeout;
             let (limit, state, most) = if own_deadline < deadline {
                 (own_deadline, LinkState::Unreachable, timeout)
             } else {
@@ -107,12 +100,10 @@ where
             // A task must not start without time remaining.
             let result = if Instant::now() < limit { timeout_at(limit, task).await.ok() } else { None };
             (url, result.unwrap_or_else(timed_out))
-        });
-    }
-    while let Some(result) = running.join_next().await {
-        results.extend(result.ok());
-    }
-    results
+        }
+    };
+    let tasks: Vec<_> = urls.iter().map(limited).collect();
+    stream::iter(tasks).buffer_unordered(CONCURRENT).collect().await
 }
 
 impl Remote {
