@@ -26,8 +26,12 @@ fn mime(headers: &str, html: Option<&str>, text: Option<&str>) -> String {
     message + "--b--\r\n"
 }
 
+fn check_mime(headers: &str, html: Option<&str>, text: Option<&str>) -> Report {
+    check::message(mime(headers, html, text).as_bytes())
+}
+
 fn check_html(html: &str) -> Report {
-    check::message(mime("Subject: Hello\r\n", Some(html), Some("Hello")).as_bytes())
+    check_mime("Subject: Hello\r\n", Some(html), Some("Hello"))
 }
 
 /// The codes, except for features and for the language that a fragment of HTML doesn't declare.
@@ -59,7 +63,7 @@ fn ordinary_mails_have_no_findings_but_notes_about_features() {
         ("Subject: =?utf-8?q?R=C3=A9sum=C3=A9?=\r\n", None, "Your code is 123456."),
     ] {
         let subject = if headers.contains("Subject") { "" } else { "Subject: Your receipt\r\n" };
-        let report = check::message(mime(&format!("{subject}{headers}"), html, Some(text)).as_bytes());
+        let report = check_mime(&format!("{subject}{headers}"), html, Some(text));
         assert_eq!(codes(&report), [""; 0], "{headers} {:#?}", report.findings);
         assert!(!report.findings.iter().any(|one| one.severity != Severity::Note));
     }
@@ -154,25 +158,16 @@ fn every_rule_finds_its_mistake() {
         "Subject: x\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\nContent-Type: text/plain\r\n\r\nx\r\n--b\r\nContent-Type: image/png\r\nContent-Transfer-Encoding: base64\r\n\r\n{picture}\r\n--b--\r\n"
     );
     let words: String = (0..40).map(|number| format!("<p>word{number}</p>")).collect::<Vec<_>>().concat();
+    let lines = format!("{}\r\n", "x".repeat(70)).repeat(146_000);
+    let subject = "Subject: x\r\n";
     for (code, report) in [
-        ("subject_long", check::message(mime(&format!("Subject: {long}\r\n"), None, Some("x")).as_bytes())),
+        ("subject_long", check_mime(&format!("Subject: {long}\r\n"), None, Some("x"))),
         ("html_clipped", check_html(&format!("<p>{}</p>", "word ".repeat(21_000)))),
-        (
-            "message_large",
-            check::message(
-                mime("Subject: x\r\n", None, Some(&format!("{}\r\n", "x".repeat(70)).repeat(146_000)))
-                    .as_bytes(),
-            ),
-        ),
+        ("message_large", check_mime(subject, None, Some(&lines))),
         ("images_large", check::message(file.as_bytes())),
-        ("text_missing", check::message(mime("Subject: x\r\n", Some("<p>x</p>"), None).as_bytes())),
-        ("text_empty", check::message(mime("Subject: x\r\n", Some("<p>x</p>"), Some(" ")).as_bytes())),
-        (
-            "text_differs",
-            check::message(
-                mime("Subject: x\r\n", Some(&words), Some("This needs a client for HTML.")).as_bytes(),
-            ),
-        ),
+        ("text_missing", check_mime(subject, Some("<p>x</p>"), None)),
+        ("text_empty", check_mime(subject, Some("<p>x</p>"), Some(" "))),
+        ("text_differs", check_mime(subject, Some(&words), Some("This needs a client for HTML."))),
         ("charset_conflict", check_html("<meta charset=iso-8859-1><p>é</p>")),
     ] {
         assert!(has(&report, code), "{code}: {:#?}", report.findings);

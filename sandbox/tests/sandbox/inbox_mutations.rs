@@ -225,7 +225,7 @@ fn a_change_with_an_unclear_selection_is_rejected_and_changes_nothing() {
         ("messages", json!({}), "Missing `unread` field."),
         ("messages", json!({"read": true}), "Missing `unread` field. \"read\" is not a field"),
     ] {
-        sandbox.patch(format!("/_/{path}"), &body).invalid(message);
+        sandbox.patch(format!("/_/{path}"), &body).rejected(422, "validation_error", message);
     }
     let hello = sandbox.hello();
     assert_eq!((&hello["sent"], &hello["received"]), (&json!(1), &json!(1)));
