@@ -83,7 +83,9 @@ async fn send(
                 Ok(None) => return,
                 Ok(Some((events, missed))) => {
                     let mut collected = Collected { reload: missed, ..Collected::default() };
-                    events.into_iter().for_each(|event| collected.add(event, tenant));
+                    for event in events {
+                        collected.add(event, tenant);
+                    }
                     if let Some(message) = collected.message(state, tenant, &mut unsent) {
                         break message;
                     }

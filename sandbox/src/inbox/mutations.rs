@@ -1,7 +1,8 @@
 //! Changes to captured and received mails: `PATCH` marks them as read or unread, `DELETE` deletes them. Both take one mail by its path, several by
 //! `{"ids": […]}`, those matching the filters in the query, or all.
 
-use http::StatusCode;
+use bytes::Bytes;
+use http::{Response, StatusCode};
 use uuid::Uuid;
 
 use crate::inbox::mail::{MailView, no_message};
@@ -34,7 +35,7 @@ const UNREAD: Input = Input::new("unread", Kind::Boolean, "Whether they are unre
 /// `DELETE /_/messages` and `DELETE /_/received`.
 pub(super) fn delete(call: &AccountCall<'_>, folder: Folder) -> HandlerResult {
     let ids = if call.request.body().is_empty() { None } else { call.body(read_ids)? };
-    delete_ids(call, folder, &select_ids(call, folder, ids)?)
+    Ok(delete_ids(call, folder, &select_ids(call, folder, ids)?))
 }
 
 /// `PATCH /_/messages` and `PATCH /_/received`.
@@ -43,27 +44,27 @@ pub(super) fn mark(call: &AccountCall<'_>, folder: Folder) -> HandlerResult {
         let (ids, unread) = (read_ids(fields), read_unread(fields));
         Ok((ids?, unread?))
     })?;
-    mark_ids(call, folder, &select_ids(call, folder, ids)?, unread)
+    Ok(mark_ids(call, folder, &select_ids(call, folder, ids)?, unread))
 }
 
 /// `DELETE /_/messages/{id}` and `DELETE /_/received/{id}`.
 pub(super) fn delete_one(call: &AccountCall<'_>, folder: Folder) -> HandlerResult {
-    delete_ids(call, folder, &[find_id(call, folder)?])
+    Ok(delete_ids(call, folder, &[find_id(call, folder)?]))
 }
 
 /// `PATCH /_/messages/{id}` and `PATCH /_/received/{id}`.
 pub(super) fn mark_one(call: &AccountCall<'_>, folder: Folder) -> HandlerResult {
-    mark_ids(call, folder, &[find_id(call, folder)?], call.body(read_unread)?)
+    Ok(mark_ids(call, folder, &[find_id(call, folder)?], call.body(read_unread)?))
 }
 
-fn delete_ids(call: &AccountCall<'_>, folder: Folder, ids: &[Uuid]) -> HandlerResult {
+fn delete_ids(call: &AccountCall<'_>, folder: Folder, ids: &[Uuid]) -> Response<Bytes> {
     let deleted = mails::delete(call.state, &call.tenant, folder, ids);
-    Ok(problem::json(StatusCode::OK, &DeletedCount { deleted }))
+    problem::json(StatusCode::OK, &DeletedCount { deleted })
 }
 
-fn mark_ids(call: &AccountCall<'_>, folder: Folder, ids: &[Uuid], unread: bool) -> HandlerResult {
+fn mark_ids(call: &AccountCall<'_>, folder: Folder, ids: &[Uuid], unread: bool) -> Response<Bytes> {
     let changed = mails::mark(call.state, &call.tenant, folder, ids, unread);
-    Ok(problem::json(StatusCode::OK, &ChangedCount { changed }))
+    problem::json(StatusCode::OK, &ChangedCount { changed })
 }
 
 described! {
