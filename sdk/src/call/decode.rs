@@ -1,12 +1,15 @@
 //! Decoding of responses.
 
-use std::{borrow::Cow, collections::BTreeSet, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
 use serde::{
-    Deserialize, Deserializer,
-    de::{DeserializeOwned, DeserializeSeed, IgnoredAny, MapAccess, Visitor},
+    Deserialize,
+    de::{DeserializeOwned, IgnoredAny},
 };
 use serde_json::{Map, Value};
 
@@ -47,11 +50,12 @@ pub(crate) fn ensure_api_response(
     keyed: bool,
 ) -> Result<http::Response<Bytes>, Box<DecodeError>> {
     let fields: &[&str] = if keyed { &SENT_FIELDS } else { &RESPONSE_FIELDS };
-    let mut json = serde_json::Deserializer::from_slice(response.body());
-    let found = HasField(fields).deserialize(&mut json).and_then(|found| json.end().map(|()| found));
-    let missing = match found {
-        Ok(true) => return Ok(response),
-        Ok(false) => {
+    let object = serde_json::from_slice::<BTreeMap<String, Option<IgnoredAny>>>(response.body());
+    let missing = match object {
+        Ok(object) if fields.iter().any(|field| matches!(object.get(*field), Some(Some(_)))) => {
+            return Ok(response);
+        }
+        Ok(_) => {
             let text = format!("the body has none of the fields {}", fields.join(", "));
             serde::de::Error::custom(text)
         }
@@ -77,36 +81,6 @@ pub(crate) fn ensure_requested_form(
     let error = <serde_json::Error as serde::de::Error>::custom(text);
     Err(decode_error(http::Response::from_parts(head.clone(), Bytes::new()), "", error))
 }
-
-/// Decodes whether an object has one of these fields, other than `null`.
-struct HasField<'a>(&'a [&'a str]);
-
-impl<'de> DeserializeSeed<'de> for HasField<'_> {
-    type Value = bool;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for HasField<'_> {
-    type Value = bool;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<bool, A::Error> {
-        let mut found = false;
-        while let Some((name, value)) = map.next_entry::<FieldName<'_>, Option<IgnoredAny>>()? {
-            found |= value.is_some() && self.0.contains(&name.0.as_ref());
-        }
-        Ok(found)
-    }
-}
-
-#[derive(Deserialize)]
-struct FieldName<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// The author of an unreadable body, as far as it shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
