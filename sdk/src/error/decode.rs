@@ -1,6 +1,6 @@
 //! Successful responses that can't be decoded.
 
-use std::{error::Error as StdError, fmt};
+use std::fmt;
 
 use http::{HeaderMap, StatusCode};
 use secrecy::{ExposeSecret, SecretString};
@@ -51,32 +51,16 @@ pub struct DecodeError {
 call_accessors!(DecodeError);
 
 /// The reason why a body couldn't be read.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeCause {
     /// It isn't the JSON that the specification defines.
+    // Its message can quote the body.
+    #[error("{}", printable(&.0.to_string(), MAX_REASON))]
     Json(serde_json::Error),
     /// It didn't arrive completely.
+    #[error(transparent)]
     Incomplete(TransportError),
-}
-
-impl fmt::Display for DecodeCause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            // It can quote the body.
-            Self::Json(error) => f.write_str(&printable(&error.to_string(), MAX_REASON)),
-            Self::Incomplete(error) => error.fmt(f),
-        }
-    }
-}
-
-impl StdError for DecodeCause {
-    fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        match self {
-            Self::Json(error) => error.source(),
-            Self::Incomplete(error) => error.source(),
-        }
-    }
 }
 
 impl DecodeError {
