@@ -1,6 +1,6 @@
 //! Setters of inputs, conversions of newtypes over `String`, and `Debug` for types with parts that must not or can't be shown.
 
-/// Defines chainable setters.
+/// Defines chainable setters. Their type is `#[must_use]`, so that a result that was dropped is noticed.
 ///
 /// ```text
 /// setters! {
@@ -8,6 +8,8 @@
 ///     name: String;
 ///     /// Sets the subject.                    // in a field of another struct or name
 ///     subject: String => message.subject;
+///     /// Sets the timeout.                    // a value of this type itself
+///     timeout(Duration);
 ///     /// Adds recipients.                     // a list that grows
 ///     to += Recipients => message.to;
 ///     /// Filters by domain.                   // a list that is replaced
@@ -25,7 +27,6 @@ macro_rules! setters {
     };
     ($(#[$doc:meta])* $name:ident: $of:ty => $($field:ident).+; $($rest:tt)*) => {
         $(#[$doc])*
-        #[must_use]
         pub fn $name(mut self, value: impl Into<$of>) -> Self {
             let value: $of = value.into();
             self.$($field).+ = value.into();
@@ -34,9 +35,20 @@ macro_rules! setters {
 
         setters! { $($rest)* }
     };
+    ($(#[$doc:meta])* $name:ident($of:ty); $($rest:tt)*) => {
+        setters! { $(#[$doc])* $name($of) => $name; $($rest)* }
+    };
+    ($(#[$doc:meta])* $name:ident($of:ty) => $($field:ident).+; $($rest:tt)*) => {
+        $(#[$doc])*
+        pub fn $name(mut self, value: $of) -> Self {
+            self.$($field).+ = value.into();
+            self
+        }
+
+        setters! { $($rest)* }
+    };
     ($(#[$doc:meta])* $name:ident += $of:ty => $($field:ident).+; $($rest:tt)*) => {
         $(#[$doc])*
-        #[must_use]
         pub fn $name(mut self, value: impl Into<$of>) -> Self {
             let value: $of = value.into();
             self.$($field).+.push(value);
@@ -47,7 +59,6 @@ macro_rules! setters {
     };
     ($(#[$doc:meta])* $name:ident = [$of:ty]; $($rest:tt)*) => {
         $(#[$doc])*
-        #[must_use]
         pub fn $name<T: Into<$of>>(mut self, values: impl IntoIterator<Item = T>) -> Self {
             self.$name = values.into_iter().map(Into::into).collect();
             self
@@ -57,7 +68,6 @@ macro_rules! setters {
     };
     ($(#[$doc:meta])* $name:ident($key:ident: $key_ty:ty, $value:ident: $value_ty:ty) => $($field:ident).+; $($rest:tt)*) => {
         $(#[$doc])*
-        #[must_use]
         pub fn $name(mut self, $key: impl Into<$key_ty>, $value: impl Into<$value_ty>) -> Self {
             self.$($field).+.insert($key.into(), $value.into());
             self
@@ -67,7 +77,6 @@ macro_rules! setters {
     };
     ($(#[$doc:meta])* $name:ident = $value:expr => $($field:ident).+; $($rest:tt)*) => {
         $(#[$doc])*
-        #[must_use]
         pub fn $name(mut self) -> Self {
             self.$($field).+ = $value;
             self
@@ -120,7 +129,7 @@ macro_rules! from_text {
 /// partial_debug!(Credentials = "Credentials([redacted])");
 /// ```
 macro_rules! partial_debug {
-    ($(#[$doc:meta])* $name:ident $(<$param:ident>)? { $($field:ident $(= [$($value:tt)+])?),+ }) => {
+    ($(#[$doc:meta])* $name:ident $(<$param:tt>)? { $($field:ident $(= [$($value:tt)+])?),+ }) => {
         $(#[$doc])*
         impl $(<$param>)? std::fmt::Debug for $name $(<$param>)? {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -2,7 +2,6 @@
 
 use std::{
     cell::Cell,
-    fmt,
     future::{Future, IntoFuture},
     io::{self, Write},
     pin::Pin,
@@ -234,11 +233,7 @@ impl<T> BlockingIter<T> {
     }
 }
 
-impl<T> fmt::Debug for BlockingIter<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("BlockingIter").field(&self.items).finish()
-    }
-}
+partial_debug!(BlockingIter<T> { items });
 
 impl<T: Item> Iterator for BlockingIter<T> {
     type Item = Result<T>;

@@ -1,7 +1,5 @@
 //! Requests as received by a script.
 
-use std::fmt;
-
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use http::{HeaderMap, Method};
@@ -75,14 +73,7 @@ impl RecordedRequest {
     }
 }
 
-/// `Debug` masks the credential and prints only the length of the body, which contains secrets in token requests.
-impl fmt::Debug for RecordedRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RecordedRequest")
-            .field("method", &self.method)
-            .field("path", &self.path())
-            .field("headers", &self.headers)
-            .field("body", &format_args!("{} bytes", self.body.len()))
-            .finish_non_exhaustive()
-    }
+partial_debug! {
+    /// `Debug` masks the credential and prints only the length of the body, which contains secrets in token requests.
+    RecordedRequest { method, path = [path()], headers, body_bytes = [body.len()] }
 }

@@ -1,9 +1,6 @@
 //! Credential types that don't reveal their value.
 
-use std::{
-    fmt,
-    time::{Duration, SystemTime},
-};
+use std::time::{Duration, SystemTime};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use http::HeaderValue;
@@ -47,11 +44,7 @@ macro_rules! secret {
             }
         }
 
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(concat!(stringify!($name), "([redacted])"))
-            }
-        }
+        partial_debug!($name = concat!(stringify!($name), "([redacted])"));
     };
 }
 
@@ -131,11 +124,7 @@ macro_rules! issued {
             }
         }
 
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(concat!(stringify!($name), "([redacted])"))
-            }
-        }
+        partial_debug!($name = concat!(stringify!($name), "([redacted])"));
 
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -1,7 +1,5 @@
 //! References to contacts in paths.
 
-use std::{borrow::Cow, fmt};
-
 use crate::{
     resources::shared::{Contact, ContactSummary},
     types::ContactId,
@@ -28,11 +26,7 @@ impl ContactRef {
     }
 }
 
-impl fmt::Display for ContactRef {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+from_text!(ContactRef);
 
 macro_rules! conversions {
     ($($(#[$meta:meta])* $from:ty: $name:ident => $text:expr,)+) => {
@@ -45,10 +39,6 @@ macro_rules! conversions {
 }
 
 conversions! {
-    &str: id_or_address => id_or_address.to_owned(),
-    String: id_or_address => id_or_address,
-    &String: id_or_address => id_or_address.clone(),
-    Cow<'_, str>: id_or_address => id_or_address.into_owned(),
     ContactId: id => id.into(),
     &ContactId: id => id.as_str().to_owned(),
     &ContactRef: contact => contact.0.clone(),

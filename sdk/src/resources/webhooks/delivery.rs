@@ -9,10 +9,7 @@ mod verification_error;
 pub use keys::SecretError;
 pub use verification_error::VerificationError;
 
-use std::{
-    fmt,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::HeaderMap;
@@ -51,6 +48,7 @@ pub const MAX_SIGNATURES: usize = 32;
 /// An event can be delivered more than once: the service retries if the endpoint doesn't respond in time. [`Delivery::id`] stays the same, so store
 /// the IDs of processed events.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct WebhookVerifier {
     keys: Vec<Key>,
     tolerance: Duration,
@@ -76,12 +74,10 @@ impl WebhookVerifier {
         Ok(self)
     }
 
-    /// Sets the maximum difference between a request's timestamp and the current time, in either direction. Default: 5 minutes. [`Duration::MAX`]
-    /// accepts every timestamp, and therefore every request that was ever signed.
-    #[must_use]
-    pub fn tolerance(mut self, tolerance: Duration) -> Self {
-        self.tolerance = tolerance;
-        self
+    setters! {
+        /// Sets the maximum difference between a request's timestamp and the current time, in either direction. Default: 5 minutes. [`Duration::MAX`]
+        /// accepts every timestamp, and therefore every request that was ever signed.
+        tolerance(Duration);
     }
 
     /// Verifies the signature and the timestamp of a request.
@@ -202,15 +198,9 @@ impl Delivery<'_> {
     }
 }
 
-/// `Debug` omits the body, which can contain private data.
-impl fmt::Debug for Delivery<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Delivery")
-            .field("id", &self.id)
-            .field("signed_at", &self.signed_at)
-            .field("bytes", &self.body.len())
-            .finish()
-    }
+partial_debug! {
+    /// `Debug` omits the body, which can contain private data.
+    Delivery<'a> { id, signed_at, bytes = [body.len()] }
 }
 
 #[cfg(test)]
