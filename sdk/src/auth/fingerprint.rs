@@ -1,7 +1,5 @@
 //! Account fingerprints: they identify the account of a credential without revealing the credential.
 
-use std::fmt::Write as _;
-
 use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
 
@@ -12,12 +10,7 @@ pub(crate) fn compute(salt: &[u8], kind: &str, identity: &str) -> String {
     for part in [kind, "\0", identity] {
         hash.update(part.as_bytes());
     }
-    let hash = hash.finalize().into_bytes();
-    hash[..16].iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string never fails.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    format!("{:x}", hash.finalize().into_bytes())[..32].to_owned()
 }
 
 #[cfg(test)]

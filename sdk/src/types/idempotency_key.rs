@@ -42,19 +42,10 @@ impl IdempotencyKey {
     /// Creates a unique key, a random UUID.
     pub fn random() -> Self {
         // Version 4, variant 10: RFC 9562, section 5.4.
-        let mut bytes: [u8; 16] = rand::random();
-        bytes[6] = bytes[6] & 0x0f | 0x40;
-        bytes[8] = bytes[8] & 0x3f | 0x80;
-        let mut key = String::with_capacity(36);
-        for (at, byte) in bytes.into_iter().enumerate() {
-            if matches!(at, 4 | 6 | 8 | 10) {
-                key.push('-');
-            }
-            for digit in [byte >> 4, byte & 0x0f] {
-                key.push(char::from(b"0123456789abcdef"[usize::from(digit)]));
-            }
-        }
-        Self(key)
+        let (version, variant) = (76, 62);
+        let bits = rand::random::<u128>() & !(0xf << version | 0x3 << variant);
+        let hex = format!("{:032x}", bits | 0x4 << version | 0x2 << variant);
+        Self([&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-"))
     }
 
     /// Returns the key as sent in the header.

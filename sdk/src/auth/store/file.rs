@@ -1,7 +1,6 @@
 //! A file store, for all processes of one user on one machine.
 
 use std::{
-    fmt::Write as _,
     fs,
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -123,10 +122,7 @@ fn decode(path: &Path, bytes: &[u8]) -> Result<TokenRecord, StoreError> {
 }
 
 fn hash_hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut text, byte| {
-        write!(text, "{byte:02x}").unwrap_or_default();
-        text
-    })
+    format!("{:x}", Sha256::digest(bytes))
 }
 
 /// A locked store. Its operations block.

@@ -75,20 +75,8 @@ pub(super) async fn send(
 fn body(request: &TransportRequest, progress: &Arc<Progress>) -> reqwest::Body {
     let (upload, progress) = (Arc::clone(&request.upload), Arc::clone(progress));
     match request.body.as_bytes().filter(|bytes| bytes.len() <= MAX_SINGLE_WRITE) {
-        Some(bytes) => reqwest::Body::wrap(Pieces {
-            stream: Mutex::new(stream::iter([Ok(bytes)])),
-            upload,
-            progress,
-            turns: 0,
-            pause: None,
-        }),
-        None => reqwest::Body::wrap(Pieces {
-            stream: Mutex::new(Box::pin(request.body.stream())),
-            upload,
-            progress,
-            turns: 0,
-            pause: None,
-        }),
+        Some(bytes) => reqwest::Body::wrap(Pieces::new(stream::iter([Ok(bytes)]), upload, progress)),
+        None => reqwest::Body::wrap(Pieces::new(Box::pin(request.body.stream()), upload, progress)),
     }
 }
 
@@ -125,6 +113,12 @@ struct Pieces<S> {
     /// The number of runtime turns since the last piece, in which the connection can read.
     turns: u8,
     pause: Option<Arc<Pause>>,
+}
+
+impl<S> Pieces<S> {
+    fn new(stream: S, upload: Arc<Upload>, progress: Arc<Progress>) -> Self {
+        Self { stream: Mutex::new(stream), upload, progress, turns: 0, pause: None }
+    }
 }
 
 impl<S: Stream<Item = io::Result<Bytes>> + Unpin> Body for Pieces<S> {
@@ -268,13 +262,8 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let connection = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (mut service, _) = listener.accept().unwrap();
-        let mut body = Pieces {
-            stream: Mutex::new(stream::iter(["first", "second"].map(|piece| Ok(piece.into())))),
-            upload: Upload::new(None),
-            progress: Arc::new(Progress::new(11)),
-            turns: 0,
-            pause: None,
-        };
+        let pieces = stream::iter(["first", "second"].map(|piece| Ok(piece.into())));
+        let mut body = Pieces::new(pieces, Upload::new(None), Arc::new(Progress::new(11)));
         let mut next = async || {
             let twice = |context: &mut Context<'_>| match Pin::new(&mut body)
                 .poll_frame(&mut Context::from_waker(Waker::noop()))
