@@ -26,7 +26,6 @@ const MAX_INTERVAL: Duration = Duration::from_secs(10);
 /// The timeout of the final poll, so that an unresponsive service can't make the wait endless.
 const LAST_POLL: Duration = Duration::from_secs(5);
 
-type Poll<T> = Box<dyn Fn() -> Call<T> + Send + Sync>;
 type Listener<T> = Box<dyn Fn(&T) + Send + Sync>;
 
 /// The state of the record after a poll.
@@ -67,7 +66,7 @@ impl State {
 #[must_use = "a wait does nothing until it is awaited"]
 #[expect(clippy::struct_field_names, reason = "the fields are named like their setters")]
 pub struct Wait<T> {
-    poll: Poll<T>,
+    poll: Call<T>,
     state: fn(&T) -> State,
     max_wait: Duration,
     max_interval: Duration,
@@ -75,14 +74,13 @@ pub struct Wait<T> {
 }
 
 impl<T> Wait<T> {
-    pub(crate) fn new(poll: impl Fn() -> Call<T> + Send + Sync + 'static, state: fn(&T) -> State) -> Self {
-        Self { poll: Box::new(poll), state, max_wait: MAX_WAIT, max_interval: MAX_INTERVAL, on_poll: None }
+    pub(crate) fn new(poll: Call<T>, state: fn(&T) -> State) -> Self {
+        Self { poll, state, max_wait: MAX_WAIT, max_interval: MAX_INTERVAL, on_poll: None }
     }
 
-    /// Sets the maximum time to wait. Default: 2 minutes.
-    pub fn max_wait(mut self, limit: Duration) -> Self {
-        self.max_wait = limit;
-        self
+    setters! {
+        /// Sets the maximum time to wait. Default: 2 minutes.
+        max_wait(Duration);
     }
 
     /// Sets the maximum interval between polls, at least 10 ms. Default: 10 seconds.
@@ -108,7 +106,7 @@ impl<T> Wait<T> {
         loop {
             polls += 1;
             let left = self.max_wait.saturating_sub(begun.elapsed());
-            match timeout(left.saturating_add(LAST_POLL), (self.poll)()).await {
+            match timeout(left.saturating_add(LAST_POLL), self.poll.clone()).await {
                 Ok(Ok(found)) => {
                     (successful_polls, last_error) = (successful_polls + 1, None);
                     if let Some(listener) = &self.on_poll {

@@ -108,11 +108,7 @@ impl Automations<'_> {
         id: impl Into<AutomationId>,
         run: impl Into<AutomationRunId>,
     ) -> Wait<AutomationRun> {
-        let (client, id, run) = (self.client.clone(), id.into(), run.into());
-        Wait::new(
-            move || client.automations().run(&id, &run),
-            |run| State::from_status(run.status.as_ref(), RunStatus::is_final),
-        )
+        Wait::new(self.run(id, run), |run| State::from_status(run.status.as_ref(), RunStatus::is_final))
     }
 }
 

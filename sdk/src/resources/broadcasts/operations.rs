@@ -134,14 +134,10 @@ impl Broadcasts<'_> {
     ///
     /// It also waits for a draft, which may still be sent.
     pub fn wait(&self, id: impl Into<BroadcastId>) -> Wait<Broadcast> {
-        let (client, id) = (self.client.clone(), id.into());
-        Wait::new(
-            move || client.broadcasts().get(&id),
-            |broadcast| {
-                State::from_status(broadcast.status.as_ref(), |status| {
-                    matches!(status, BroadcastStatus::Sent | BroadcastStatus::Canceled)
-                })
-            },
-        )
+        Wait::new(self.get(id), |broadcast| {
+            State::from_status(broadcast.status.as_ref(), |status| {
+                matches!(status, BroadcastStatus::Sent | BroadcastStatus::Canceled)
+            })
+        })
     }
 }

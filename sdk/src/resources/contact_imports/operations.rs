@@ -62,11 +62,9 @@ impl ContactImports<'_> {
 
     /// Waits until an import has ended, completed or failed: [`ContactImportStatus::is_finished`].
     pub fn wait(&self, id: impl Into<ContactImportId>) -> Wait<ContactImport> {
-        let (client, id) = (self.client.clone(), id.into());
-        Wait::new(
-            move || client.contact_imports().get(&id),
-            |import| State::from_status(import.status.as_ref(), ContactImportStatus::is_finished),
-        )
+        Wait::new(self.get(id), |import| {
+            State::from_status(import.status.as_ref(), ContactImportStatus::is_finished)
+        })
     }
 }
 

@@ -129,21 +129,15 @@ impl Domains<'_> {
     ///
     /// It doesn't start a verification: call [`verify`](Self::verify) first.
     pub fn wait(&self, id: impl Into<DomainId>) -> Wait<Domain> {
-        let (client, id) = (self.client.clone(), id.into());
-        Wait::new(
-            move || client.domains().get(&id),
-            |domain| State::from_status(domain.status.as_ref(), DomainStatus::is_checked),
-        )
+        Wait::new(self.get(id), |domain| State::from_status(domain.status.as_ref(), DomainStatus::is_checked))
     }
 
     /// Waits until a claim has an outcome, successful or not: [`DomainClaimStatus::is_settled`](super::DomainClaimStatus::is_settled).
     ///
     /// It doesn't start the check: call [`verify_claim`](Self::verify_claim) first.
     pub fn wait_for_claim(&self, id: impl Into<DomainId>) -> Wait<DomainClaim> {
-        let (client, id) = (self.client.clone(), id.into());
-        Wait::new(
-            move || client.domains().get_claim(&id),
-            |claim| State::from_status(claim.status.as_ref(), DomainClaimStatus::is_settled),
-        )
+        Wait::new(self.get_claim(id), |claim| {
+            State::from_status(claim.status.as_ref(), DomainClaimStatus::is_settled)
+        })
     }
 }

@@ -139,15 +139,9 @@ impl Emails<'_> {
     /// Waits until an email has been delivered or has failed: [`LastEvent::is_delivered`](crate::emails::LastEvent::is_delivered),
     /// [`LastEvent::is_failed`](crate::emails::LastEvent::is_failed).
     pub fn wait(&self, id: impl Into<EmailId>) -> Wait<SentEmail> {
-        let (client, id) = (self.client.clone(), id.into());
-        Wait::new(
-            move || client.emails().get(&id),
-            |email| {
-                State::from_status(email.last_event.as_ref(), |event| {
-                    event.is_delivered() || event.is_failed()
-                })
-            },
-        )
+        Wait::new(self.get(id), |email| {
+            State::from_status(email.last_event.as_ref(), |event| event.is_delivered() || event.is_failed())
+        })
     }
 }
 
