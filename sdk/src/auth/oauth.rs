@@ -21,7 +21,7 @@ mod server;
 mod token_request;
 mod token_response;
 
-pub(crate) use self::token_request::HttpTokenEndpoint;
+pub(crate) use self::http::HttpClient;
 pub use self::{
     authorization::{AuthorizationCode, AuthorizationRequest, AuthorizationRequestBuilder},
     device::{DeviceAuthorization, DeviceAuthorizationBuilder},

@@ -1,30 +1,12 @@
-//! The token endpoint, and what its responses reveal about a refresh token.
+//! What the token endpoint's responses reveal about a refresh token.
 
 use std::time::{Duration, SystemTime};
 
-use crate::error::{AuthError, OAuthError};
 use crate::{
-    transport::{BoxFuture, TransportError},
+    error::OAuthError,
+    transport::TransportError,
     types::{AccessToken, RefreshToken},
 };
-
-use super::record::TokenRecord;
-
-/// Sends a refresh token to the token endpoint, once.
-///
-/// An implementation sends at most one request over a new connection, follows no redirect, retries nothing, takes at most 30 s and reads
-/// at most 64 KiB.
-pub(crate) trait TokenEndpoint: Send + Sync {
-    /// Requests `scope`, or the grant's scope.
-    fn refresh<'a>(
-        &'a self,
-        record: &'a TokenRecord,
-        scope: Option<&'a str>,
-    ) -> BoxFuture<'a, RefreshOutcome>;
-
-    /// Revokes the grant behind the record.
-    fn revoke<'a>(&'a self, record: &'a TokenRecord) -> BoxFuture<'a, Result<(), AuthError>>;
-}
 
 /// The outcome of a refresh. The first question is whether the refresh token was used up.
 #[derive(Debug)]

@@ -14,13 +14,10 @@ use super::{
     token_response::{classify, rejection},
 };
 use crate::{
-    auth::{
-        record::TokenRecord,
-        token_endpoint::{RefreshOutcome, TokenEndpoint},
-    },
+    auth::{record::TokenRecord, token_endpoint::RefreshOutcome},
     clock::{self, spawn},
     error::{AuthError, Result},
-    transport::{BoxFuture, RequestDelivery, Transport, TransportError, TransportErrorKind, endpoint},
+    transport::{RequestDelivery, TransportError, TransportErrorKind, endpoint},
 };
 
 /// Why an exchange has no outcome: its runtime ended, or it panicked.
@@ -138,58 +135,39 @@ impl AuthorizationServer {
     /// # Errors
     /// The server has no revocation endpoint, can't be reached, or rejects the request.
     pub async fn revoke(&self, record: &TokenRecord) -> Result<()> {
-        Ok(revoke(&self.http, record).await?)
+        Ok(self.http.revoke(record).await?)
     }
 }
 
-/// Revokes the grant of a login at the revocation endpoint in its record.
-async fn revoke(http: &HttpClient, record: &TokenRecord) -> Result<(), AuthError> {
-    let Some(url) = &record.revocation_endpoint else { return Err(AuthError::NotRevocable) };
-    let url = stored_url(url, "revocation").map_err(AuthError::Unreachable)?;
-    let (token, hint) = match (&record.refresh_token, &record.access_token) {
-        (Some(token), _) => (token.expose(), "refresh_token"),
-        (None, Some(token)) => (token.expose(), "access_token"),
-        (None, None) => return Ok(()),
-    };
-    let form = [("token", token), ("token_type_hint", hint), ("client_id", record.client_id.as_str())];
-    let response = http.post_form(&url, &form).await.map_err(AuthError::Unreachable)?;
-    // The content has no meaning (RFC 7009, 2.2), but an HTML page comes from something else.
-    if response.status.is_success() && !response.is_html() {
-        return Ok(());
-    }
-    Err(rejection(&response, &url))
-}
-
-/// Sends refresh requests to the token endpoint in the record.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct HttpTokenEndpoint(HttpClient);
-
-impl HttpTokenEndpoint {
-    pub(crate) fn new(transport: impl Transport) -> Self {
-        Self(HttpClient::new(transport))
-    }
-}
-
-impl TokenEndpoint for HttpTokenEndpoint {
-    fn refresh<'a>(
-        &'a self,
-        record: &'a TokenRecord,
-        scope: Option<&'a str>,
-    ) -> BoxFuture<'a, RefreshOutcome> {
-        Box::pin(async move {
-            let url = match stored_url(&record.token_endpoint, "token") {
-                Ok(url) => url,
-                Err(error) => return RefreshOutcome::NotSent(error),
-            };
-            let mut form = vec![("grant_type", "refresh_token"), ("client_id", &record.client_id)];
-            form.extend(record.refresh_token.iter().map(|token| ("refresh_token", token.expose())));
-            form.extend(scope.map(|scope| ("scope", scope)));
-            classify(self.0.post_form(&url, &form).await, &url, record.refresh_token.as_ref())
-        })
+impl HttpClient {
+    /// Sends the record's refresh token to its token endpoint, once, and requests `scope`, or the grant's scope.
+    pub(crate) async fn refresh(&self, record: &TokenRecord, scope: Option<&str>) -> RefreshOutcome {
+        let url = match stored_url(&record.token_endpoint, "token") {
+            Ok(url) => url,
+            Err(error) => return RefreshOutcome::NotSent(error),
+        };
+        let mut form = vec![("grant_type", "refresh_token"), ("client_id", &record.client_id)];
+        form.extend(record.refresh_token.iter().map(|token| ("refresh_token", token.expose())));
+        form.extend(scope.map(|scope| ("scope", scope)));
+        classify(self.post_form(&url, &form).await, &url, record.refresh_token.as_ref())
     }
 
-    fn revoke<'a>(&'a self, record: &'a TokenRecord) -> BoxFuture<'a, Result<(), AuthError>> {
-        Box::pin(revoke(&self.0, record))
+    /// Revokes the grant of a login at the revocation endpoint in its record.
+    pub(crate) async fn revoke(&self, record: &TokenRecord) -> Result<(), AuthError> {
+        let Some(url) = &record.revocation_endpoint else { return Err(AuthError::NotRevocable) };
+        let url = stored_url(url, "revocation").map_err(AuthError::Unreachable)?;
+        let (token, hint) = match (&record.refresh_token, &record.access_token) {
+            (Some(token), _) => (token.expose(), "refresh_token"),
+            (None, Some(token)) => (token.expose(), "access_token"),
+            (None, None) => return Ok(()),
+        };
+        let form = [("token", token), ("token_type_hint", hint), ("client_id", record.client_id.as_str())];
+        let response = self.post_form(&url, &form).await.map_err(AuthError::Unreachable)?;
+        // The content has no meaning (RFC 7009, 2.2), but an HTML page comes from something else.
+        if response.status.is_success() && !response.is_html() {
+            return Ok(());
+        }
+        Err(rejection(&response, &url))
     }
 }
 

@@ -15,7 +15,7 @@ use super::{
     token::Clocks,
 };
 use crate::{
-    auth::{oauth::HttpTokenEndpoint, record::TokenRecord, store::TokenStore, token_endpoint::TokenEndpoint},
+    auth::{oauth::HttpClient, record::TokenRecord, store::TokenStore},
     error::{AuthError, Result, StoreError},
     transport::Transport,
 };
@@ -87,40 +87,31 @@ impl Session {
 pub struct SessionBuilder {
     policy: Policy,
     clocks: Clocks,
-    endpoint: Option<Arc<dyn TokenEndpoint>>,
+    http: Option<HttpClient>,
     delegate: Option<Delegate>,
     listener: Option<Listener>,
 }
 
 impl SessionBuilder {
-    /// Sets the time after which a request without a response can no longer reach the service. Default: 60 s.
-    ///
-    /// Until then, a refresh token with an unknown state is not sent again. Each further attempt doubles the time, up to ten minutes.
-    pub fn settle_time(mut self, time: Duration) -> Self {
-        self.policy.settle = time;
-        self
-    }
-
-    /// Sets how long the service accepts a replaced refresh token as a retry rather than a theft. Default: zero, as specified.
-    ///
-    /// Within that time, a refresh without a response is retried immediately.
-    pub fn grace_period(mut self, time: Duration) -> Self {
-        self.policy.grace = time;
-        self
-    }
-
-    /// Sets the maximum time that a refresh waits for another refresh, or for a lost one to settle. Default: 75 s.
-    ///
-    /// A call's [timeout](crate::ClientBuilder::timeout) ends its own wait earlier; the refresh then continues in the background.
-    pub fn max_wait(mut self, time: Duration) -> Self {
-        self.policy.max_wait = time;
-        self
+    setters! {
+        /// Sets the time after which a request without a response can no longer reach the service. Default: 60 s.
+        ///
+        /// Until then, a refresh token with an unknown state is not sent again. Each further attempt doubles the time, up to ten minutes.
+        settle_time(Duration) => policy.settle;
+        /// Sets how long the service accepts a replaced refresh token as a retry rather than a theft. Default: zero, as specified.
+        ///
+        /// Within that time, a refresh without a response is retried immediately.
+        grace_period(Duration) => policy.grace;
+        /// Sets the maximum time that a refresh waits for another refresh, or for a lost one to settle. Default: 75 s.
+        ///
+        /// A call's [timeout](crate::ClientBuilder::timeout) ends its own wait earlier; the refresh then continues in the background.
+        max_wait(Duration) => policy.max_wait;
     }
 
     /// Sets the transport for refreshes. Default: the transport of the first client built with the session; without a client, reqwest with default
     /// settings. Token requests require a [new connection](crate::transport::TransportRequest::new_connection).
     pub fn transport(mut self, transport: impl Transport) -> Self {
-        self.endpoint = Some(Arc::new(HttpTokenEndpoint::new(transport)));
+        self.http = Some(HttpClient::new(transport));
         self
     }
 
@@ -152,7 +143,7 @@ impl SessionBuilder {
     pub fn open(self, store: impl TokenStore) -> Session {
         let shared = Shared {
             store: Arc::new(store),
-            endpoint: self.endpoint.map_or_else(OnceLock::new, OnceLock::from),
+            http: self.http.map_or_else(OnceLock::new, OnceLock::from),
             delegate: self.delegate,
             listener: self.listener,
             policy: self.policy,

@@ -242,7 +242,7 @@ impl Run {
         tracing::debug!(generation = record.generation, "sending the refresh token");
         let requested = self.shared.state().scope.take();
         self.scope = requested.or(self.scope.take());
-        let outcome = self.shared.endpoint().refresh(&record, self.scope.as_deref()).await;
+        let outcome = self.shared.http().refresh(&record, self.scope.as_deref()).await;
         #[cfg(feature = "otel")]
         count_outcome(&outcome);
         let outcome = match outcome {

@@ -9,7 +9,7 @@ use super::{
     token::Token,
 };
 use crate::{
-    auth::{oauth::HttpTokenEndpoint, record::TokenRecord},
+    auth::{oauth::HttpClient, record::TokenRecord},
     clock::{Instant, spawn, timeout, timeout_at},
     error::{AuthError, EndReason, Ended, Error, Result, StoreError},
     transport::Transport,
@@ -33,7 +33,7 @@ pub struct Session {
 impl Session {
     /// Uses a client's transport for refreshes, unless the application or an earlier client has already provided one.
     pub(in crate::auth) fn inherit_transport(&self, transport: &Arc<dyn Transport>) {
-        self.shared.endpoint.get_or_init(|| Arc::new(HttpTokenEndpoint::new(Arc::clone(transport))));
+        self.shared.http.get_or_init(|| HttpClient::new(Arc::clone(transport)));
     }
 
     /// Returns a valid access token, refreshed if needed, for programs that send it themselves.
@@ -234,7 +234,7 @@ impl Shared {
                 let stored = self.fingerprint(&record);
                 let unsaved = self.unsaved_record().filter(|unsaved| unsaved.spent == stored);
                 let mut record = unsaved.map_or(record, |unsaved| TokenRecord::clone(&unsaved.token.record));
-                match self.endpoint().revoke(&record).await {
+                match self.http().revoke(&record).await {
                     Ok(()) => {
                         left = Some(record);
                         Revocation::Revoked

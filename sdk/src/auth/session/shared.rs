@@ -16,7 +16,7 @@ use super::{
     token::{Clocks, Token},
 };
 use crate::{
-    auth::{oauth::HttpTokenEndpoint, record::TokenRecord, store::TokenStore, token_endpoint::TokenEndpoint},
+    auth::{oauth::HttpClient, record::TokenRecord, store::TokenStore},
     clock::timeout,
     error::{AuthError, StoreError},
     transport::BoxFuture,
@@ -34,7 +34,7 @@ pub(super) type Listener = Arc<dyn Fn(&SessionEvent) + Send + Sync>;
 pub(super) struct Shared {
     pub(super) store: Arc<dyn TokenStore>,
     /// Uses the application's transport, or else the first client's; empty while there is neither.
-    pub(super) endpoint: OnceLock<Arc<dyn TokenEndpoint>>,
+    pub(super) http: OnceLock<HttpClient>,
     pub(super) delegate: Option<Delegate>,
     pub(super) listener: Option<Listener>,
     pub(super) policy: Policy,
@@ -47,8 +47,8 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn endpoint(&self) -> Arc<dyn TokenEndpoint> {
-        self.endpoint.get().map_or_else(|| Arc::new(HttpTokenEndpoint::default()) as _, Arc::clone)
+    pub(super) fn http(&self) -> HttpClient {
+        self.http.get().cloned().unwrap_or_default()
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
