@@ -20,7 +20,7 @@ pub(crate) use response::Collected;
 pub use response::ResponseBody;
 pub(crate) use upload::{Upload, UploadListener};
 
-use std::{error::Error as StdError, fmt, future::Future, pin::Pin, sync::Arc, time::Duration};
+use std::{error::Error as StdError, future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use http::{HeaderMap, Method};
 use url::Url;
@@ -198,7 +198,8 @@ impl TransportErrorKind {
 }
 
 /// The failure of a request without a complete response.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.describe())]
 pub struct TransportError {
     pub(crate) delivery: RequestDelivery,
     pub(crate) kind: TransportErrorKind,
@@ -253,6 +254,15 @@ impl TransportError {
         }
     }
 
+    fn describe(&self) -> String {
+        let (host, reason) = (self.host.as_deref().unwrap_or("the service"), self.reason());
+        match self.kind {
+            TransportErrorKind::Connect | TransportErrorKind::Tls => format!("{reason} to {host}"),
+            TransportErrorKind::Proxy => format!("couldn't connect to {host}: {reason}"),
+            _ => reason.to_owned(),
+        }
+    }
+
     /// Returns the invalid setting, or the error itself if it has another cause.
     pub(crate) fn into_settings(mut self) -> Result<SettingsError, Self> {
         match self.source.take().map(<dyn StdError + Send + Sync>::downcast) {
@@ -260,22 +270,5 @@ impl TransportError {
             Some(Err(source)) => Err(self.with_source(source)),
             None => Err(self),
         }
-    }
-}
-
-impl fmt::Display for TransportError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let host = self.host.as_deref().unwrap_or("the service");
-        match self.kind {
-            TransportErrorKind::Connect | TransportErrorKind::Tls => write!(f, "{} to {host}", self.reason()),
-            TransportErrorKind::Proxy => write!(f, "couldn't connect to {host}: {}", self.reason()),
-            _ => f.write_str(self.reason()),
-        }
-    }
-}
-
-impl StdError for TransportError {
-    fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.source.as_deref().map(|source| source as _)
     }
 }
