@@ -153,6 +153,30 @@ impl Validator {
     }
 
     /// Checks a scheduled time.
+    /// Reports an enumeration's value that this version doesn't know.
+    pub(crate) fn check_known(&mut self, name: &str, known: &[&str], value: Option<&str>) {
+        if let (Some(text), Some((last, others))) = (value, known.split_last())
+            && !known.contains(&text)
+        {
+            let rule = format!("`{name}` must be {} or {last}", others.join(", "));
+            self.field(name, |v| v.report_found("type", rule, text));
+        }
+    }
+
+    /// Checks the IDs by which metrics are filtered, which the query joins with commas.
+    pub(crate) fn check_filter<'a>(&mut self, name: &str, ids: impl ExactSizeIterator<Item = &'a str>) {
+        let (found, max) = (ids.len(), limits::IDS_PER_METRICS_FILTER);
+        if found > max {
+            let rule = format!("`{name}` must have at most {max} IDs");
+            self.field(name, |v| v.report_found("count", rule, found));
+        }
+        self.for_each_item(name, ids, |v, id| {
+            if id.is_empty() || id.contains(',') {
+                v.report_found("type", "an ID must not be empty or contain commas", id.escape_debug());
+            }
+        });
+    }
+
     pub(crate) fn schedule(&mut self, when: Option<&str>) {
         self.check_not_blank("scheduled_at", when);
     }
@@ -167,6 +191,13 @@ impl Validator {
     }
 
     /// Checks that the current value is an address without a display name.
+    pub(crate) fn required_address(&mut self, name: &str, text: &str) {
+        self.check_required(name, text);
+        if !text.trim().is_empty() {
+            self.field(name, |v| v.bare_address(text));
+        }
+    }
+
     pub(crate) fn bare_address(&mut self, text: &str) {
         let is_bare = !text.trim_end().ends_with('>') && text.trim() == text;
         let rule = "the address must not have a display name or surrounding whitespace";

@@ -25,5 +25,5 @@ pub(crate) use schedule::Schedule;
 pub(crate) use segment::Memberships;
 pub use segment::Segment;
 pub use subscription::Subscription;
-pub(crate) use subscription::{Choice, check_id, check_subscription};
+pub(crate) use subscription::{Choice, check_id};
 pub use suppression::SuppressionOrigin;

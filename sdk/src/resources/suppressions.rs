@@ -20,10 +20,7 @@ struct Address {
 
 impl Address {
     fn validate(&self, v: &mut Validator) {
-        v.check_required("email", &self.email);
-        if !self.email.trim().is_empty() {
-            v.field("email", |v| v.bare_address(&self.email));
-        }
+        v.required_address("email", &self.email);
     }
 }
 

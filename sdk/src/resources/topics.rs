@@ -4,7 +4,7 @@ use crate::{
     call::Call,
     client::List,
     problem::{Validator, limits},
-    resources::shared::{Deleted, Reference, check_subscription},
+    resources::shared::{Deleted, Reference},
     types::{Timestamp, TopicId},
 };
 
@@ -28,21 +28,13 @@ impl NewTopic {
     fn validate(&self, v: &mut Validator) {
         v.check_required("name", &self.name);
         v.max_length("name", Some(&self.name), limits::TOPIC_NAME_CHARS);
-        v.field("default_subscription", |v| check_subscription(v, &self.default_subscription));
+        v.check_known("default_subscription", Subscription::KNOWN, Some(self.default_subscription.as_str()));
         v.max_length("description", self.description.as_deref(), limits::TOPIC_DESCRIPTION_CHARS);
-        check_visibility(v, self.visibility.as_ref());
+        v.check_known("visibility", Visibility::KNOWN, self.visibility.as_ref().map(Visibility::as_str));
     }
 }
 
 validate!(NewTopic);
-
-fn check_visibility(v: &mut Validator, visibility: Option<&Visibility>) {
-    if let Some(Visibility::Unknown(value)) = visibility {
-        v.field("visibility", |v| {
-            v.report_found("type", "`visibility` must be public or private", value.as_str());
-        });
-    }
-}
 
 patch! {
     /// Changes to a topic: [`Topics::update`]. Fields that aren't set are left unchanged.
@@ -63,7 +55,7 @@ impl TopicPatch {
         v.check_not_blank("name", self.name.text());
         v.max_length("name", self.name.text(), limits::TOPIC_NAME_CHARS);
         v.max_length("description", self.description.text(), limits::TOPIC_DESCRIPTION_CHARS);
-        check_visibility(v, self.visibility.value());
+        v.check_known("visibility", Visibility::KNOWN, self.visibility.value().map(Visibility::as_str));
     }
 }
 

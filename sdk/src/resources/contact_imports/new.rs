@@ -58,6 +58,7 @@ open_enum! {
 /// assert!(people.check().is_ok());
 /// ```
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct NewContactImport {
     file: Source,
     columns: ColumnMap,
@@ -150,7 +151,6 @@ impl NewContactImport {
     }
 
     /// Fills an existing contact property, identified by its key, from a column.
-    #[must_use]
     pub fn property_column(
         mut self,
         key: impl Into<String>,
@@ -162,7 +162,6 @@ impl NewContactImport {
     }
 
     /// Sets the contacts' subscription to a topic.
-    #[must_use]
     pub fn topic(mut self, topic: impl Into<TopicId>, subscription: Subscription) -> Self {
         self.topics.push(Choice { id: topic.into(), subscription });
         self
@@ -235,18 +234,13 @@ impl NewContactImport {
                             v.report("empty", "a property key must not be empty");
                         }
                         v.not_empty("column", Some(column));
-                        if let ImportPropertyType::Unknown(kind) = kind {
-                            let rule = "`type` must be string, number or boolean";
-                            v.field("type", |v| v.report_found("type", rule, kind.as_str()));
-                        }
+                        v.check_known("type", ImportPropertyType::KNOWN, Some(kind.as_str()));
                     });
                 }
             });
         });
-        if let Some(ImportConflict::Unknown(conflict)) = &self.on_conflict {
-            let rule = "`on_conflict` must be upsert or skip";
-            v.field("on_conflict", |v| v.report_found("type", rule, conflict.as_str()));
-        }
+        let on_conflict = self.on_conflict.as_ref().map(ImportConflict::as_str);
+        v.check_known("on_conflict", ImportConflict::KNOWN, on_conflict);
         self.segments.validate(v);
         v.for_each_item("topics", &self.topics, |v, topic| topic.validate(v));
     }

@@ -55,17 +55,13 @@ impl NewContact {
     }
 
     /// Sets the subscription to a topic.
-    #[must_use]
     pub fn topic(mut self, topic: impl Into<TopicId>, subscription: Subscription) -> Self {
         self.topics.push(Choice { id: topic.into(), subscription });
         self
     }
 
     fn validate(&self, v: &mut Validator) {
-        v.check_required("email", &self.email);
-        if !self.email.trim().is_empty() {
-            v.field("email", |v| v.bare_address(&self.email));
-        }
+        v.required_address("email", &self.email);
         v.check_one_line("first_name", self.first_name.as_deref());
         v.check_one_line("last_name", self.last_name.as_deref());
         v.field("properties", |v| {

@@ -6,8 +6,8 @@ use serde_json::Value;
 use super::name::{check_domain, check_label};
 use crate::{
     problem::Validator,
-    resources::shared::Region,
-    types::fields::{FieldValue, Kind},
+    resources::shared::{Capability, Region},
+    types::fields::{FieldValue, Kind, Reader},
 };
 
 /// The default label of the return path.
@@ -62,16 +62,14 @@ input! {
 
 impl NewDomain {
     /// Sets whether the domain can send; `true` by default. At least one of sending and receiving must be enabled.
-    #[must_use]
     pub fn sending(mut self, on: bool) -> Self {
-        self.capabilities.sending = Some(Switch(on));
+        self.capabilities.sending = Some(capability(on));
         self
     }
 
     /// Sets whether the domain can receive; `false` by default. At least one of sending and receiving must be enabled.
-    #[must_use]
     pub fn receiving(mut self, on: bool) -> Self {
-        self.capabilities.receiving = Some(Switch(on));
+        self.capabilities.receiving = Some(capability(on));
         self
     }
 
@@ -79,10 +77,8 @@ impl NewDomain {
         let (return_path, tracking) =
             (self.custom_return_path.as_deref(), self.tracking_subdomain.as_deref());
         check_setup(v, &self.name, self.region.as_ref(), return_path, tracking);
-        check_tls(v, self.tls.as_ref());
-        let sending = self.capabilities.sending.is_none_or(|switch| switch.0);
-        let receiving = self.capabilities.receiving.is_some_and(|switch| switch.0);
-        check_capabilities(v, sending, receiving);
+        v.check_known("tls", Tls::KNOWN, self.tls.as_ref().map(Tls::as_str));
+        self.capabilities.validate(v, false);
     }
 }
 
@@ -97,10 +93,7 @@ pub(super) fn check_setup(
     tracking: Option<&str>,
 ) {
     v.field("name", |v| check_domain(v, name));
-    if let Some(Region::Unknown(region)) = region {
-        let rule = "`region` must be us-east-1, eu-west-1, sa-east-1 or ap-northeast-1";
-        v.field("region", |v| v.report_found("type", rule, region.as_str()));
-    }
+    v.check_known("region", Region::KNOWN, region.map(Region::as_str));
     if let Some(label) = return_path {
         v.field("custom_return_path", |v| check_label(v, label));
     }
@@ -117,60 +110,46 @@ pub(super) fn check_setup(
 }
 
 /// The capabilities that have been set.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct Switches {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) sending: Option<Switch>,
+    pub(super) sending: Option<Capability>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) receiving: Option<Switch>,
+    pub(super) receiving: Option<Capability>,
+}
+
+pub(super) fn capability(on: bool) -> Capability {
+    if on { Capability::Enabled } else { Capability::Disabled }
 }
 
 impl Switches {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
     pub(super) fn is_untouched(&self) -> bool {
         self.sending.is_none() && self.receiving.is_none()
     }
-}
 
-/// Serialized as `enabled` or `disabled`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Switch(pub(super) bool);
+    /// Validates the capabilities of a domain that can send by default, and receive as `receives` says.
+    pub(super) fn validate(&self, v: &mut Validator, receives: bool) {
+        let is_off = |switch: &Option<Capability>| *switch == Some(Capability::Disabled);
+        let receives = receives && !is_off(&self.receiving) || self.receiving == Some(Capability::Enabled);
+        v.field("capabilities", |v| {
+            for (name, switch) in [("sending", &self.sending), ("receiving", &self.receiving)] {
+                v.check_known(name, Capability::KNOWN, switch.as_ref().map(Capability::as_str));
+            }
+            if is_off(&self.sending) && !receives {
+                v.report("required", "at least one of sending and receiving must be enabled");
+            }
+        });
+    }
+}
 
 impl FieldValue for Switches {
     const KIND: Kind = Kind::Json;
 
     fn read(v: &mut Validator, value: &Value) -> Option<Self> {
-        let fields = v.object(value, "`capabilities`")?;
-        v.check_known_fields(fields, "`capabilities`", &["sending", "receiving"]);
-        let mut switch = |name| match v.text(fields, name)? {
-            "enabled" => Some(Switch(true)),
-            "disabled" => Some(Switch(false)),
-            _ => {
-                v.report_at(name, "type", format!("`{name}` must be enabled or disabled"));
-                None
-            }
-        };
-        Some(Self { sending: switch("sending"), receiving: switch("receiving") })
-    }
-}
-
-impl Serialize for Switch {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(if self.0 { "enabled" } else { "disabled" })
-    }
-}
-
-pub(super) fn check_tls(v: &mut Validator, tls: Option<&Tls>) {
-    if let Some(Tls::Unknown(value)) = tls {
-        v.field("tls", |v| {
-            v.report_found("type", "`tls` must be opportunistic or enforced", value.as_str());
-        });
-    }
-}
-
-pub(super) fn check_capabilities(v: &mut Validator, sending: bool, receiving: bool) {
-    if !sending && !receiving {
-        v.report_at("capabilities", "required", "at least one of sending and receiving must be enabled");
+        Reader::object(v, value, &["sending", "receiving"], |fields| Self {
+            sending: fields.optional("sending"),
+            receiving: fields.optional("receiving"),
+        })
     }
 }
 

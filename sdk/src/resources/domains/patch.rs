@@ -2,7 +2,7 @@
 
 use super::{
     name::check_label,
-    new::{Switch, Switches, Tls, check_capabilities, check_tls},
+    new::{Switches, Tls, capability},
 };
 use crate::problem::Validator;
 
@@ -35,16 +35,14 @@ patch! {
 
 impl DomainPatch {
     /// Sets whether the domain can send. At least one of sending and receiving must stay enabled.
-    #[must_use]
     pub fn sending(mut self, on: bool) -> Self {
-        self.capabilities.sending = Some(Switch(on));
+        self.capabilities.sending = Some(capability(on));
         self
     }
 
     /// Sets whether the domain can receive, which requires an MX record. At least one of sending and receiving must stay enabled.
-    #[must_use]
     pub fn receiving(mut self, on: bool) -> Self {
-        self.capabilities.receiving = Some(Switch(on));
+        self.capabilities.receiving = Some(capability(on));
         self
     }
 
@@ -55,10 +53,9 @@ impl DomainPatch {
         if let Some(label) = self.tracking_subdomain.value() {
             v.field("tracking_subdomain", |v| check_label(v, label));
         }
-        check_tls(v, self.tls.value());
+        v.check_known("tls", Tls::KNOWN, self.tls.value().map(Tls::as_str));
         // Capabilities that aren't set may already be enabled.
-        let on = |switch: Option<Switch>| switch.is_none_or(|switch| switch.0);
-        check_capabilities(v, on(self.capabilities.sending), on(self.capabilities.receiving));
+        self.capabilities.validate(v, true);
     }
 }
 

@@ -56,10 +56,7 @@ pub(super) fn validate_schema(v: &mut Validator, schema: Option<&BTreeMap<String
                 if key.is_empty() {
                     v.report("empty", "a payload field name must not be empty");
                 }
-                if let PayloadType::Unknown(word) = holds {
-                    let rule = "a payload field type must be string, number, boolean or date";
-                    v.report_found("type", rule, word.as_str());
-                }
+                v.check_one_of("a payload field type", PayloadType::KNOWN, holds.as_str());
             });
         }
     });

@@ -21,10 +21,7 @@ input! {
 
 impl NewInbox {
     fn validate(&self, v: &mut Validator) {
-        v.check_required("email_address", &self.email_address);
-        if !self.email_address.trim().is_empty() {
-            v.field("email_address", |v| v.bare_address(&self.email_address));
-        }
+        v.required_address("email_address", &self.email_address);
         check_name(v, self.name.as_deref());
         check_from_name(v, self.from_name.as_deref());
     }

@@ -55,22 +55,14 @@ impl InboxAgentPatch {
     fn validate(&self, v: &mut Validator) {
         check_touched(v, self.is_untouched(), "`instructions`, `tone` and `actions`");
         v.max_length("instructions", self.instructions.text(), limits::INBOX_INSTRUCTIONS_CHARS);
-        if let Some(InboxTone::Unknown(tone)) = self.tone.value() {
-            v.field("tone", |v| v.report_found("type", one_of("tone", InboxTone::KNOWN), tone.as_str()));
-        }
+        v.check_known("tone", InboxTone::KNOWN, self.tone.value().map(InboxTone::as_str));
         v.for_each_item("actions", self.actions.value().into_iter().flatten(), |v, action| {
-            if let InboxAction::Unknown(action) = action {
-                v.report_found("type", one_of("an action", InboxAction::KNOWN), action.as_str());
-            }
+            v.check_one_of("an action", InboxAction::KNOWN, action.as_str());
         });
     }
 }
 
 validate!(InboxAgentPatch);
-
-fn one_of(what: &str, known: &[&str]) -> String {
-    format!("{what} must be one of {}", known.join(", "))
-}
 
 patch! {
     /// Changes to a label: [`Inboxes::update_label`](super::Inboxes::update_label). At least one must be set.

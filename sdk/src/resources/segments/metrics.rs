@@ -1,9 +1,6 @@
 //! Segment metrics. (The specification doesn't define them; the format is that of Resend's private beta.)
 
-use crate::{
-    problem::{Validator, limits},
-    types::SegmentId,
-};
+use crate::{problem::Validator, types::SegmentId};
 
 open_enum! {
     /// A count of contacts.
@@ -27,6 +24,7 @@ open_enum! {
 
 /// The parameters of [`Segments::metrics`](super::Segments::metrics), all optional.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[must_use]
 pub struct SegmentMetricsQuery {
     metrics: Vec<SegmentMetric>,
     by_segment: bool,
@@ -60,19 +58,7 @@ impl SegmentMetricsQuery {
     }
 
     fn validate(&self, v: &mut Validator) {
-        let max = limits::IDS_PER_METRICS_FILTER;
-        if self.segments.len() > max {
-            v.field("segment_id", |v| {
-                let rule = format!("`segment_id` must have at most {max} IDs");
-                v.report_found("count", rule, self.segments.len());
-            });
-        }
-        v.for_each_item("segment_id", &self.segments, |v, id| {
-            if id.as_str().is_empty() || id.as_str().contains(',') {
-                let rule = "an ID must not be empty or contain commas";
-                v.report_found("type", rule, id.as_str().escape_debug());
-            }
-        });
+        v.check_filter("segment_id", self.segments.iter().map(SegmentId::as_str));
     }
 }
 

@@ -21,12 +21,6 @@ open_enum! {
     }
 }
 
-pub(crate) fn check_subscription(v: &mut Validator, subscription: &Subscription) {
-    if let Subscription::Unknown(value) = subscription {
-        v.report_found("type", "a subscription must be opt_in or opt_out", value.as_str());
-    }
-}
-
 /// A contact's subscription to one topic.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Choice {
@@ -48,7 +42,7 @@ impl FieldValue for Choice {
 impl Choice {
     pub(crate) fn validate(&self, v: &mut Validator) {
         check_id(v, self.id.as_str());
-        v.field("subscription", |v| check_subscription(v, &self.subscription));
+        v.check_known("subscription", Subscription::KNOWN, Some(self.subscription.as_str()));
     }
 }
 

@@ -18,7 +18,6 @@ patch! {
 
 impl WebhookPatch {
     /// Replaces the subscribed event types; at least one is required.
-    #[must_use]
     pub fn events(mut self, events: impl IntoIterator<Item = EventType>) -> Self {
         self.events = Patch::Set(events.into_iter().collect());
         self
@@ -31,10 +30,7 @@ impl WebhookPatch {
         if self.events.value().is_some_and(Vec::is_empty) {
             v.report_at("events", "count", "`events` must have at least one event type");
         }
-        if let Some(WebhookStatus::Unknown(value)) = self.status.value() {
-            let rule = "`status` must be enabled or disabled";
-            v.field("status", |v| v.report_found("type", rule, value.as_str()));
-        }
+        v.check_known("status", WebhookStatus::KNOWN, self.status.value().map(WebhookStatus::as_str));
     }
 }
 

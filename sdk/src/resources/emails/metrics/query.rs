@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::record::{EmailMetric, MetricsDimension, MetricsGranularity};
 use crate::{
-    problem::{Validator, limits},
+    problem::Validator,
     types::{BroadcastId, DomainId, EmailId, Timestamp},
 };
 
@@ -15,6 +15,7 @@ const END_OF_DAY: Duration = Duration::from_nanos(24 * 60 * 60 * 1_000_000_000 -
 ///
 /// By default, the service returns the totals of all metrics over the last seven days.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[must_use]
 pub struct EmailMetricsQuery {
     start_date: Option<Timestamp>,
     end_date: Option<Timestamp>,
@@ -113,17 +114,7 @@ impl EmailMetricsQuery {
             ("broadcast_id", self.broadcasts.iter().map(BroadcastId::as_str).collect(), by_email, "email"),
         ];
         for (name, ids, is_excluded, dimension) in filters {
-            let max = limits::IDS_PER_METRICS_FILTER;
-            if ids.len() > max {
-                v.field(name, |v| {
-                    v.report_found("count", format!("`{name}` must have at most {max} IDs"), ids.len());
-                });
-            }
-            v.for_each_item(name, &ids, |v, id| {
-                if id.is_empty() || id.contains(',') {
-                    v.report_found("type", "an ID must not be empty or contain commas", id.escape_debug());
-                }
-            });
+            v.check_filter(name, ids.iter().copied());
             if is_excluded && !ids.is_empty() {
                 let rule = format!("`{name}` can't be used with the dimension `{dimension}`");
                 v.report_at(name, "exclusive", rule);
