@@ -89,16 +89,11 @@ impl<T> Call<T> {
         self.operation.key.as_ref().filter(|_| self.operation.is_keyed())
     }
 
-    /// Sets the timeout for the whole call, including all attempts and retry delays.
-    pub fn timeout(mut self, limit: Duration) -> Self {
-        self.operation.timeout = Some(limit);
-        self
-    }
-
-    /// Sets the retry policy of this call.
-    pub fn retry(mut self, policy: RetryPolicy) -> Self {
-        self.operation.retry = Some(policy);
-        self
+    setters! {
+        /// Sets the timeout for the whole call, including all attempts and retry delays.
+        timeout(Duration) => operation.timeout;
+        /// Sets the retry policy of this call.
+        retry(RetryPolicy) => operation.retry;
     }
 
     /// Sets a header, replacing a default header of the same name. Headers that the client itself sets are rejected.

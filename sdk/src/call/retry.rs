@@ -25,6 +25,7 @@ const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
 ///
 /// [`decide_by`](Self::decide_by) adds the application's own rules.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct RetryPolicy {
     max_attempts: u32,
     base_delay: Duration,
@@ -74,36 +75,23 @@ impl RetryPolicy {
     }
 
     /// Sets the maximum number of attempts, including the first; at least 1.
-    #[must_use]
     pub fn max_attempts(mut self, attempts: u32) -> Self {
         self.max_attempts = attempts.max(1);
         self
     }
 
-    /// Sets the upper bound of the first delay.
-    #[must_use]
-    pub fn base_delay(mut self, delay: Duration) -> Self {
-        self.base_delay = delay;
-        self
-    }
-
-    /// Sets the upper bound of all delays; a `Retry-After` from the service may exceed it.
-    #[must_use]
-    pub fn max_delay(mut self, delay: Duration) -> Self {
-        self.max_delay = delay;
-        self
-    }
-
-    /// Sets the client's retry budget, which keeps its calls from multiplying the traffic during an outage: the number of retries that all calls
-    /// together make before the service accepts any. After a timeout, a retry counts twice; after a 429, which the rate limiter handles, it doesn't
-    /// count. A call that succeeds returns its retries to the budget, and every five successes add one more. If a call isn't retried because the
-    /// budget is exhausted, [`Error::retry_budget_exhausted`](crate::Error::retry_budget_exhausted) says so.
-    ///
-    /// Only the policy of the [`ClientBuilder`](crate::ClientBuilder::retry) sets it.
-    #[must_use]
-    pub fn budget(mut self, retries: u32) -> Self {
-        self.budget = retries;
-        self
+    setters! {
+        /// Sets the upper bound of the first delay.
+        base_delay(Duration);
+        /// Sets the upper bound of all delays; a `Retry-After` from the service may exceed it.
+        max_delay(Duration);
+        /// Sets the client's retry budget, which keeps its calls from multiplying the traffic during an outage: the number of retries that all calls
+        /// together make before the service accepts any. After a timeout, a retry counts twice; after a 429, which the rate limiter handles, it doesn't
+        /// count. A call that succeeds returns its retries to the budget, and every five successes add one more. If a call isn't retried because the
+        /// budget is exhausted, [`Error::retry_budget_exhausted`](crate::Error::retry_budget_exhausted) says so.
+        ///
+        /// Only the policy of the [`ClientBuilder`](crate::ClientBuilder::retry) sets it.
+        budget(u32);
     }
 
     /// Lets a function decide on each retry: it returns the delay before the next attempt, or `None` to end the call with the error.
@@ -124,7 +112,6 @@ impl RetryPolicy {
     /// });
     /// # drop(policy);
     /// ```
-    #[must_use]
     pub fn decide_by(
         mut self,
         decide: impl Fn(&FailedAttempt<'_>) -> Option<Duration> + Send + Sync + 'static,

@@ -119,12 +119,6 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the application's product token, such as `acme-shop/1.2`, which precedes the client's own product token in `User-Agent`.
-    pub fn user_agent(mut self, product: impl Into<String>) -> Self {
-        self.user_agent = Some(product.into());
-        self
-    }
-
     /// Adds a header to all requests to the service, such as a header required by a gateway. [`Call::header`](crate::Call::header) overrides it for
     /// one call. The client doesn't send it to download URLs, which may be on another host.
     ///
@@ -134,65 +128,34 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the timeout of each call, including all attempts and retry delays. Default: 60 s plus 1 s for each 64 KiB of body.
-    pub fn timeout(mut self, limit: Duration) -> Self {
-        self.timeout = Some(limit);
-        self
-    }
-
-    /// Sets the timeout of each attempt, from its request to the end of its response. Default: the call's [`timeout`](Self::timeout).
-    pub fn attempt_timeout(mut self, limit: Duration) -> Self {
-        self.attempt_timeout = Some(limit);
-        self
-    }
-
-    /// Sets the timeout for connecting. Default: 5 s. Can't be combined with [`transport`](Self::transport), since a custom transport has its own.
-    #[cfg(not(target_family = "wasm"))]
-    pub fn connect_timeout(mut self, limit: Duration) -> Self {
-        self.connect_timeout = Some(limit);
-        self
-    }
-
-    /// Sets the idle timeout: the maximum time during an attempt without progress in sending the body or receiving the response. Default: 30 s.
-    pub fn idle_timeout(mut self, limit: Duration) -> Self {
-        self.idle_timeout = limit;
-        self
-    }
-
-    /// Sets the maximum size of a successful response body after decompression, in bytes. Default: 64 MiB. Streamed downloads have no limit.
-    pub fn response_limit(mut self, bytes: usize) -> Self {
-        self.response_limit = bytes;
-        self
-    }
-
-    /// Allows `http` for hosts that are not loopback. Credentials and emails are then transmitted unencrypted.
-    pub fn allow_plain_http(mut self) -> Self {
-        self.allow_plain_http = true;
-        self
-    }
-
-    /// Sets the retry policy.
-    pub fn retry(mut self, policy: RetryPolicy) -> Self {
-        self.retry = policy;
-        self
-    }
-
-    /// Sets the rate limit.
-    pub fn rate_limit(mut self, limit: RateLimit) -> Self {
-        self.rate_limit = limit;
-        self
+    setters! {
+        /// Sets the application's product token, such as `acme-shop/1.2`, which precedes the client's own product token in `User-Agent`.
+        user_agent: String;
+        /// Sets the timeout of each call, including all attempts and retry delays. Default: 60 s plus 1 s for each 64 KiB of body.
+        timeout(Duration);
+        /// Sets the timeout of each attempt, from its request to the end of its response. Default: the call's [`timeout`](Self::timeout).
+        attempt_timeout(Duration);
+        /// Sets the timeout for connecting. Default: 5 s. Can't be combined with [`transport`](Self::transport), since a custom transport has its own.
+        #[cfg(not(target_family = "wasm"))]
+        connect_timeout(Duration);
+        /// Sets the idle timeout: the maximum time during an attempt without progress in sending the body or receiving the response. Default: 30 s.
+        idle_timeout(Duration);
+        /// Sets the maximum size of a successful response body after decompression, in bytes. Default: 64 MiB. Streamed downloads have no limit.
+        response_limit(usize);
+        /// Allows `http` for hosts that are not loopback. Credentials and emails are then transmitted unencrypted.
+        allow_plain_http = true => allow_plain_http;
+        /// Sets the retry policy.
+        retry(RetryPolicy);
+        /// Sets the rate limit.
+        rate_limit(RateLimit);
+        /// Restricts the recipients of everything that the client sends.
+        recipient_guard(RecipientGuard) => recipients;
     }
 
     /// Sends requests over a custom transport, such as the application's own HTTP stack or a
     /// [`ReqwestTransport`](crate::transport::ReqwestTransport) with a proxy or certificates. The session uses it too, unless it has its own.
     pub fn transport(mut self, transport: impl Transport) -> Self {
         self.transport = Some(Arc::new(transport));
-        self
-    }
-
-    /// Restricts the recipients of everything that the client sends.
-    pub fn recipient_guard(mut self, guard: RecipientGuard) -> Self {
-        self.recipients = guard;
         self
     }
 

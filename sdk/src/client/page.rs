@@ -165,11 +165,10 @@ impl<T: Item> List<T> {
         self
     }
 
-    /// Sets the maximum number of items per page, 1 to 100. Default when awaited: the service's default, which is 20 or, for some lists, all items.
-    /// Default when streamed: 100.
-    pub fn page_size(mut self, items: u8) -> Self {
-        self.page_size = Some(items);
-        self
+    setters! {
+        /// Sets the maximum number of items per page, 1 to 100. Default when awaited: the service's default, which is 20 or, for some lists, all items.
+        /// Default when streamed: 100.
+        page_size(u8);
     }
 
     /// Starts after this item, toward older ones, and excludes it. Replaces [`before`](Self::before).
@@ -208,16 +207,11 @@ impl<T: Item> List<T> {
         format!("{}{}", self.client.base_url().as_str().trim_end_matches('/'), operation.path_and_query())
     }
 
-    /// Sets the timeout of each page request, including its retries.
-    pub fn timeout(mut self, limit: Duration) -> Self {
-        self.operation.timeout = Some(limit);
-        self
-    }
-
-    /// Sets the retry policy of each page request.
-    pub fn retry(mut self, policy: RetryPolicy) -> Self {
-        self.operation.retry = Some(policy);
-        self
+    setters! {
+        /// Sets the timeout of each page request, including its retries.
+        timeout(Duration) => operation.timeout;
+        /// Sets the retry policy of each page request.
+        retry(RetryPolicy) => operation.retry;
     }
 
     /// Returns the same list with its items as JSON, including unknown fields.

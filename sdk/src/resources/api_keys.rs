@@ -53,7 +53,6 @@ impl NewApiKey {
     }
 
     /// Restricts the key to sending from one domain.
-    #[must_use]
     pub fn domain(mut self, id: impl Into<DomainId>) -> Self {
         // The service ignores the domain of a key with full access, so restrict the key.
         self.permission = Some(Permission(SENDING_ACCESS.into()));

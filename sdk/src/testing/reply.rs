@@ -14,6 +14,7 @@ use crate::{
 
 /// The reply to one request.
 #[derive(Clone)]
+#[must_use]
 pub struct Reply {
     action: Action,
     delay: Duration,
@@ -92,7 +93,6 @@ impl Reply {
     ///
     /// # Panics
     /// The name or the value is invalid.
-    #[must_use]
     #[track_caller]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) else {
@@ -105,30 +105,21 @@ impl Reply {
     }
 
     /// Breaks the connection after the response's bytes, before its body is complete.
-    #[must_use]
     pub fn cut_off(self, kind: TransportErrorKind) -> Self {
         self.with_end(End::Fails(kind))
     }
 
     /// Sends nothing after the response's bytes, although its body isn't complete.
-    #[must_use]
     pub fn incomplete(self) -> Self {
         self.with_end(End::Stalls)
     }
 
-    /// Delays the reply, using Tokio's clock. As over a network, a delay beyond the client's
-    /// [`idle_timeout`](crate::ClientBuilder::idle_timeout) ends the attempt.
-    #[must_use]
-    pub fn with_delay(mut self, delay: Duration) -> Self {
-        self.delay = delay;
-        self
-    }
-
-    /// Uses this reply for all later requests as well.
-    #[must_use]
-    pub fn repeat(mut self) -> Self {
-        self.repeated = true;
-        self
+    setters! {
+        /// Delays the reply, using Tokio's clock. As over a network, a delay beyond the client's
+        /// [`idle_timeout`](crate::ClientBuilder::idle_timeout) ends the attempt.
+        with_delay(Duration) => delay;
+        /// Uses this reply for all later requests as well.
+        repeat = true => repeated;
     }
 
     fn new(action: Action) -> Self {

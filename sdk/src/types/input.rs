@@ -17,6 +17,7 @@ macro_rules! input {
     ) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq, serde::Serialize)]
+        #[must_use]
         pub struct $name {
             $($(#[serde(serialize_with = $required_with)])? $required: $required_ty,)*
             $($(
@@ -71,6 +72,7 @@ macro_rules! patch {
     ) => {
         $(#[$meta])*
         #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
+        #[must_use]
         pub struct $name {
             $(
                 #[serde(skip_serializing_if = "crate::types::Patch::is_keep" $(, serialize_with = $with)?)]
@@ -160,6 +162,7 @@ macro_rules! keyed_input {
         #[doc = concat!("A ", stringify!($new), " with an optional fallback: [`", stringify!($name), "::", stringify!($new), "`].")]
         #[derive(Clone, Debug, PartialEq, serde::Serialize)]
         #[serde(transparent)]
+        #[must_use]
         pub struct $builder($name);
 
         impl $name {
@@ -171,7 +174,6 @@ macro_rules! keyed_input {
 
         impl $builder {
             /// Sets the value to use if none is given.
-            #[must_use]
             pub fn fallback(mut self, value: $value) -> Self {
                 self.0.fallback_value = Some(serde_json::Value::$kind(value.into()));
                 self

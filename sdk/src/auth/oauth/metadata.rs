@@ -76,11 +76,10 @@ impl Discovery {
         self
     }
 
-    /// Accepts endpoints at other origins than the issuer's, which some providers use. The metadata can then direct the authorization code
-    /// of one server to another (RFC 9700, section 4.4), so use this only for issuers that the user trusts.
-    pub fn trust_endpoints(mut self) -> Self {
-        self.trusts_endpoints = true;
-        self
+    setters! {
+        /// Accepts endpoints at other origins than the issuer's, which some providers use. The metadata can then direct the authorization code
+        /// of one server to another (RFC 9700, section 4.4), so use this only for issuers that the user trusts.
+        trust_endpoints = true => trusts_endpoints;
     }
 
     /// Discovers the server of an issuer; see [`AuthorizationServer::discover`].

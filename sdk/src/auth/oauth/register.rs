@@ -82,16 +82,11 @@ impl NewOAuthClient {
         self
     }
 
-    /// Sets the URL of a page about the client.
-    pub fn client_uri(mut self, address: impl Into<String>) -> Self {
-        self.client_uri = Some(address.into());
-        self
-    }
-
-    /// Sets the URL of the client's logo.
-    pub fn logo_uri(mut self, address: impl Into<String>) -> Self {
-        self.logo_uri = Some(address.into());
-        self
+    setters! {
+        /// Sets the URL of a page about the client.
+        client_uri: String;
+        /// Sets the URL of the client's logo.
+        logo_uri: String;
     }
 }
 

@@ -37,6 +37,7 @@ pub struct AddToSegment {
 /// An email that an automation sends from a published template.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
+#[must_use]
 pub struct AutomationEmail {
     /// The template, and the values of its variables.
     pub template: AutomationTemplate,
@@ -108,6 +109,7 @@ impl From<&TemplateId> for AutomationEmail {
 /// A wait that ends when an event is sent for the contact.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
+#[must_use]
 pub struct WaitForEvent {
     /// The event's name.
     pub event_name: String,
@@ -142,6 +144,7 @@ impl From<&str> for WaitForEvent {
 /// Changes to a contact. Fields that aren't set are left unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
+#[must_use]
 pub struct ContactUpdate {
     /// The first name.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "deserialize_present")]

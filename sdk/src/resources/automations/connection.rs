@@ -23,6 +23,7 @@ open_enum! {
 /// A connection from one step to the next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
+#[must_use]
 pub struct Connection {
     /// The key of the source step.
     pub from: String,
@@ -49,11 +50,9 @@ impl Connection {
         Self { from: from.into(), to: to.into(), kind: ConnectionType::Default }
     }
 
-    /// Sets the type. Only connections from conditions and event waits have types other than the default.
-    #[must_use]
-    pub fn kind(mut self, kind: ConnectionType) -> Self {
-        self.kind = kind;
-        self
+    setters! {
+        /// Sets the type. Only connections from conditions and event waits have types other than the default.
+        kind(ConnectionType);
     }
 
     /// Connects the condition `from` to `to`, taken if it is met.

@@ -47,14 +47,12 @@ impl NewAutomation {
     }
 
     /// Adds steps.
-    #[must_use]
     pub fn steps(mut self, steps: impl IntoIterator<Item = Step>) -> Self {
         self.steps.extend(steps);
         self
     }
 
     /// Adds connections.
-    #[must_use]
     pub fn connections(mut self, connections: impl IntoIterator<Item = Connection>) -> Self {
         self.connections.extend(connections);
         self

@@ -29,7 +29,6 @@ patch! {
 
 impl AutomationPatch {
     /// Replaces steps and connections, which the service accepts only together. Current runs continue with the previous ones.
-    #[must_use]
     pub fn definition(
         mut self,
         steps: impl IntoIterator<Item = Step>,

@@ -55,7 +55,6 @@ impl NewBroadcast {
     }
 
     /// Sends the broadcast immediately: `send`. Replaces an earlier [`send_at`](Self::send_at).
-    #[must_use]
     pub fn send_now(mut self) -> Self {
         (self.send, self.scheduled_at) = (Some(true), None);
         self
@@ -63,7 +62,6 @@ impl NewBroadcast {
 
     /// Schedules the broadcast (`send` with `scheduled_at`) for a point in time, ISO 8601 text, or natural language such as `in 1 hour`.
     /// Text is sent unchanged.
-    #[must_use]
     pub fn send_at(mut self, when: impl Into<ScheduledAt>) -> Self {
         (self.send, self.scheduled_at) = (Some(true), Some(when.into()));
         self

@@ -38,14 +38,12 @@ patch! {
 
 impl ContactPatch {
     /// Sets a property; see [`NewContact::property`](super::NewContact::property).
-    #[must_use]
     pub fn property(mut self, key: impl Into<String>, value: impl Into<Scalar>) -> Self {
         self.properties.insert(key.into(), Patch::Set(value.into()));
         self
     }
 
     /// Removes a property.
-    #[must_use]
     pub fn clear_property(mut self, key: impl Into<String>) -> Self {
         self.properties.insert(key.into(), Patch::Clear);
         self

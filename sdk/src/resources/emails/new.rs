@@ -74,14 +74,12 @@ macro_rules! message {
             ///     .list_unsubscribe("https://acme.test/unsubscribe?token=3f8a1c2d");
             /// assert!(email.check().is_ok());
             /// ```
-            #[must_use]
             pub fn list_unsubscribe(self, url: impl AsRef<str>) -> Self {
                 self.header("List-Unsubscribe", format!("<{}>", url.as_ref()))
                     .header("List-Unsubscribe-Post", "List-Unsubscribe=One-Click")
             }
 
             /// Adds a tag. Name and value consist of ASCII letters, digits, `_` and `-`, at most 256 characters each.
-            #[must_use]
             pub fn tag(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
                 self.message.tags.push(Tag { name: name.into(), value: value.into() });
                 self
@@ -139,6 +137,7 @@ macro_rules! message {
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
+#[must_use]
 pub struct Email {
     message: Message,
 }
@@ -216,6 +215,7 @@ impl Email {
 /// An [`Email`] can be converted with `email.into()`. Its attachments and schedule are kept, and validation reports them; Resend supports schedules,
 /// which [`allow_schedule`](Self::allow_schedule) permits.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[must_use]
 pub struct BatchEmail {
     message: Message,
     /// Whether a schedule is permitted.

@@ -38,7 +38,6 @@ input! {
 
 impl NewEvent {
     /// Adds a payload field to the schema. The service validates each sent payload against the schema.
-    #[must_use]
     pub fn field(mut self, key: impl Into<String>, kind: PayloadType) -> Self {
         self.schema.get_or_insert_default().insert(key.into(), kind);
         self
@@ -55,6 +54,7 @@ validate!(NewEvent);
 /// An occurrence of a custom event, to send with [`Events::send`](super::Events::send). It concerns one contact, by ID or address.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
+#[must_use]
 pub struct EventOccurrence {
     event: String,
     subject: Subject,
@@ -79,17 +79,14 @@ impl EventOccurrence {
     }
 
     /// Adds a payload field, to which rules and values in automations refer as `event.KEY`.
-    #[must_use]
     pub fn field(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.payload.get_or_insert_default().insert(key.into(), value.into());
         self
     }
 
-    /// Sets the whole payload, replacing all fields added before.
-    #[must_use]
-    pub fn payload(mut self, payload: Map<String, Value>) -> Self {
-        self.payload = Some(payload);
-        self
+    setters! {
+        /// Sets the whole payload, replacing all fields added before.
+        payload(Map<String, Value>);
     }
 
     fn validate(&self, v: &mut Validator) {

@@ -61,7 +61,6 @@ impl NewInboxDraft {
     }
 
     /// Makes the draft a reply to an email in a thread.
-    #[must_use]
     pub fn reply_to(mut self, thread: impl Into<InboxThreadId>, email: impl Into<InboxEmailId>) -> Self {
         self.thread_id = Some(thread.into());
         self.reply_to_email_id = Some(email.into());
@@ -138,7 +137,6 @@ patch! {
 
 impl InboxDraftPatch {
     /// Makes the draft a reply to an email in a thread.
-    #[must_use]
     pub fn reply_to(mut self, thread: impl Into<InboxThreadId>, email: impl Into<InboxEmailId>) -> Self {
         self.thread_id = Patch::Set(thread.into());
         self.reply_to_email_id = Patch::Set(email.into());
@@ -146,7 +144,6 @@ impl InboxDraftPatch {
     }
 
     /// Makes the draft a new email instead of a reply.
-    #[must_use]
     pub fn clear_reply_to(mut self) -> Self {
         self.thread_id = Patch::Clear;
         self.reply_to_email_id = Patch::Clear;
@@ -154,7 +151,6 @@ impl InboxDraftPatch {
     }
 
     /// Attaches a file. The attached files replace all existing attachments of the draft.
-    #[must_use]
     pub fn attach(mut self, attachment: Attachment) -> Self {
         match &mut self.attachments {
             Patch::Set(attachments) => attachments.push(attachment),

@@ -26,6 +26,7 @@ use crate::{
 ///
 /// The attachments of an email are limited to 40 MB in total after Base64, about 30 MB of files (`docs/specification.md`, Limits).
 #[derive(Clone, Debug, PartialEq)]
+#[must_use]
 pub struct Attachment {
     filename: Option<String>,
     content_type: Option<String>,
@@ -123,7 +124,6 @@ impl Attachment {
     }
 
     /// Sets the file name that the recipient sees. Only the last component of a path is sent.
-    #[must_use]
     pub fn filename(mut self, name: impl Into<String>) -> Self {
         let name = name.into();
         let base = name.rsplit(['/', '\\']).next().unwrap_or_default();

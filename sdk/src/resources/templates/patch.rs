@@ -51,7 +51,6 @@ patch! {
 
 impl TemplatePatch {
     /// Replaces the variables, at most 50. An empty list removes all of them.
-    #[must_use]
     pub fn variables<V: Into<TemplateVariable>>(mut self, variables: impl IntoIterator<Item = V>) -> Self {
         self.variables = Patch::Set(variables.into_iter().map(Into::into).collect());
         self
