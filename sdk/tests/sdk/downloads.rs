@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, time::Duration};
 
-use idempost::{Error, Outcome, testing::ScriptedTransport, transport::TransportErrorKind};
+use idempost::{Client, Error, Outcome, testing::ScriptedTransport, transport::TransportErrorKind};
 use tokio::time::timeout;
 
 use super::script::{Reply, Script, email};
@@ -66,15 +66,20 @@ fn files(content: Vec<u8>, breaks: &[usize], ranges: bool) -> ScriptedTransport 
     })
 }
 
+/// Downloads a file into memory.
+async fn download(client: &Client) -> (idempost::Result<u64>, Vec<u8>) {
+    let mut written = Vec::new();
+    let result = client.received().download("https://files.test/file").write_to(&mut written).await;
+    (result, written)
+}
+
 async fn downloaded(
     breaks: &[usize],
     ranges: bool,
 ) -> (idempost::Result<u64>, Vec<u8>, Vec<String>, Vec<u8>) {
     let content: Vec<u8> = (0..=255).cycle().take(1_000).collect();
     let script = files(content.clone(), breaks, ranges);
-    let mut written = Vec::new();
-    let call = script.client().received().download("https://files.test/file");
-    let result = call.write_to(&mut written).await;
+    let (result, written) = download(&script.client()).await;
     let asked = script.finish().iter().map(|request| request.header("range").to_owned()).collect();
     (result, written, asked, content)
 }
@@ -108,9 +113,7 @@ async fn a_range_that_isn_t_the_rest_of_the_same_content_is_not_appended() {
         ("etag", "\"1\"", rest("bytes 5"), false),
     ] {
         let script = Script::of([first(name, value), second]).odd();
-        let mut written = Vec::new();
-        let call = script.client().received().download("https://files.test/file");
-        let result = call.write_to(&mut written).await;
+        let (result, written) = download(&script.client()).await;
         let expected: &[u8] = if complete { b"1234567890" } else { b"12345" };
         assert_eq!((result.is_ok(), written.as_slice()), (complete, expected), "{result:?}");
     }
@@ -128,9 +131,7 @@ async fn a_range_whose_body_has_another_length_does_not_complete_a_download() {
         (vec![rest("67890XX", "bytes 5-9/10"), Reply::bytes(416, "")], None, "1234567890XX"),
     ] {
         let script = Script::of([vec![first.clone()], replies].concat()).odd();
-        let mut written = Vec::new();
-        let call = script.client().received().download("https://files.test/file");
-        let found = call.write_to(&mut written).await;
+        let (found, written) = download(&script.client()).await;
         assert_eq!(
             (found.as_ref().ok().copied(), written.as_slice()),
             (result, expected.as_bytes()),
@@ -169,9 +170,9 @@ async fn a_part_or_an_encoded_form_that_wasn_t_requested_is_not_the_file() {
         (Reply::bytes(200, "\u{1f}").header("content-encoding", "gzip"), "the encoding \"gzip\""),
     ] {
         let script = Script::of([reply.repeat()]).odd();
-        let (client, mut written) = (script.client(), Vec::new());
-        let error =
-            client.received().download("https://files.test/file").write_to(&mut written).await.unwrap_err();
+        let client = script.client();
+        let (result, written) = download(&client).await;
+        let error = result.unwrap_err();
         assert!(error.reason().contains(reason) && matches!(error, Error::Decode(_)), "{error:?}");
         assert_eq!(
             (written.as_slice(), error.outcome(), script.seen().len()),
@@ -188,9 +189,8 @@ async fn a_part_or_an_encoded_form_that_wasn_t_requested_is_not_the_file() {
 async fn a_download_whose_rest_is_gone_fails_because_it_was_interrupted() {
     let first = Reply::bytes(200, "12345").header("accept-ranges", "bytes").header("etag", "\"1\"");
     let script = Script::of([first.cut_off(TransportErrorKind::Closed), Reply::bytes(416, "")]).odd();
-    let mut written = Vec::new();
-    let call = script.client().received().download("https://files.test/file");
-    let error = call.write_to(&mut written).await.unwrap_err();
+    let (result, written) = download(&script.client()).await;
+    let error = result.unwrap_err();
     assert!(error.reason().starts_with("the response from the service is incomplete: "), "{error:?}");
     assert_eq!((written.as_slice(), error.attempts()), (&b"12345"[..], 2));
 }

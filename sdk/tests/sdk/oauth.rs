@@ -10,7 +10,7 @@ use idempost::{
     },
     transport::Transport,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use url::{Url, form_urlencoded};
 
 use super::script::{Reply, Script};
@@ -26,6 +26,21 @@ fn authorized(server: &AuthorizationServer) -> (AuthorizationRequest, Authorizat
     let state = parameter(authorization.url(), "state");
     let code = authorization.code_from_url(&format!("{REDIRECT}?code=the-code&state={state}")).unwrap();
     (authorization, code)
+}
+
+/// A token response without a scope.
+fn tokens() -> Value {
+    json!({"access_token": "at", "token_type": "Bearer", "expires_in": 900, "refresh_token": "rt"})
+}
+
+/// Exchanges a code with a server that sends this reply, in one request.
+async fn exchanged(reply: Reply) -> idempost::Result<TokenRecord> {
+    let script = Script::of([reply]).odd();
+    let server = server(&script);
+    let (authorization, code) = authorized(&server);
+    let record = server.exchange(&authorization, &code).await;
+    assert_eq!(script.seen().len(), 1);
+    record
 }
 
 fn parameter(url: &Url, name: &str) -> String {
@@ -95,8 +110,7 @@ async fn the_redirect_uri_is_the_same_text_in_both_requests() {
         ("https://app.test/cb?a=b%20c+d", "https://app.test/cb?a=b%20c+d&"),
         ("com.example.app:/cb", "com.example.app:/cb?"),
     ] {
-        let tokens = json!({"access_token": "at", "token_type": "Bearer", "expires_in": 900});
-        let script = Script::of([Reply::json(200, tokens)]).odd();
+        let script = Script::of([Reply::json(200, tokens())]).odd();
         let server = server(&script);
         let authorization = server.authorize("c", redirect).build().unwrap();
         assert_eq!(parameter(authorization.url(), "redirect_uri"), redirect);
@@ -113,11 +127,7 @@ async fn the_redirect_uri_is_the_same_text_in_both_requests() {
 
 #[tokio::test]
 async fn a_token_response_without_a_scope_grants_the_requested_one() {
-    let tokens =
-        json!({"access_token": "at", "token_type": "Bearer", "expires_in": 900, "refresh_token": "rt"});
-    let server = server(&Script::of([Reply::json(200, tokens)]).odd());
-    let (authorization, code) = authorized(&server);
-    assert_eq!(server.exchange(&authorization, &code).await.unwrap().scope, "emails:send");
+    assert_eq!(exchanged(Reply::json(200, tokens())).await.unwrap().scope, "emails:send");
 }
 
 #[tokio::test]
@@ -125,12 +135,9 @@ async fn a_login_without_a_usable_access_token_is_an_error() {
     for (field, value) in
         [("token_type", json!("DPoP")), ("access_token", json!(null)), ("access_token", json!("a b"))]
     {
-        let mut tokens =
-            json!({"access_token": "at", "token_type": "Bearer", "expires_in": 900, "refresh_token": "rt"});
+        let mut tokens = tokens();
         tokens[field] = value;
-        let server = server(&Script::of([Reply::json(200, tokens)]).odd());
-        let (authorization, code) = authorized(&server);
-        let error = auth_error(server.exchange(&authorization, &code).await.unwrap_err());
+        let error = auth_error(exchanged(Reply::json(200, tokens)).await.unwrap_err());
         assert!(
             matches!(error, AuthError::UnusableTokens { .. }) && error.to_string().contains(field),
             "{error}"
@@ -142,10 +149,7 @@ async fn a_login_without_a_usable_access_token_is_an_error() {
 async fn a_login_without_a_refresh_token_lasts_as_long_as_its_access_token() {
     // RFC 6749, 5.1
     let tokens = json!({"access_token": "at", "token_type": "Bearer", "expires_in": 900});
-    let script = Script::of([Reply::json(200, tokens)]).odd();
-    let server = server(&script);
-    let (authorization, code) = authorized(&server);
-    let record = server.exchange(&authorization, &code).await.unwrap();
+    let record = exchanged(Reply::json(200, tokens)).await.unwrap();
     assert!(record.refresh_token.is_none());
     let saved = TokenRecord::from_json(&record.to_json()).unwrap();
     assert!(saved.refresh_token.is_none());
@@ -161,7 +165,6 @@ async fn a_login_without_a_refresh_token_lasts_as_long_as_its_access_token() {
         let error = auth_error(session.access_token().await.unwrap_err());
         assert!(error.to_string().contains("issued no refresh token; log in again"), "{error}");
     }
-    assert_eq!(script.seen().len(), 1);
 }
 
 #[tokio::test]
@@ -191,26 +194,17 @@ async fn a_code_is_sent_once_whatever_the_response() {
         Reply::bytes(500, ""),
         Reply::bytes(302, ""),
     ] {
-        let script = Script::of([step]).odd();
-        let server = server(&script);
-        let (authorization, code) = authorized(&server);
-        let error = auth_error(server.exchange(&authorization, &code).await.unwrap_err());
+        let error = auth_error(exchanged(step).await.unwrap_err());
         assert!(matches!(error, AuthError::CodeLost { .. }), "{error:?}");
-        assert_eq!(script.seen().len(), 1);
     }
-    let script = Script::of([Reply::connection_refused()]).odd();
-    let server = server(&script);
-    let (authorization, code) = authorized(&server);
-    let error = auth_error(server.exchange(&authorization, &code).await.unwrap_err());
+    let error = auth_error(exchanged(Reply::connection_refused()).await.unwrap_err());
     assert!(matches!(error, AuthError::Unreachable(_)) && error.is_retryable(), "{error:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn concurrent_exchanges_of_one_code_send_it_once() {
     // TOK-03: a reused code revokes the grant.
-    let tokens =
-        json!({"access_token": "at", "token_type": "Bearer", "expires_in": 900, "refresh_token": "rt"});
-    let script = Script::of([Reply::json(200, tokens).with_delay(Duration::from_secs(1))]).odd();
+    let script = Script::of([Reply::json(200, tokens()).with_delay(Duration::from_secs(1))]).odd();
     let server = server(&script);
     let (authorization, code) = authorized(&server);
     let again = code.clone();
@@ -230,11 +224,8 @@ async fn every_rejection_of_a_code_keeps_its_error_status_and_description() {
         (401, "invalid_client", OAuthErrorCode::InvalidClient),
         (400, "unauthorized_client", OAuthErrorCode::UnauthorizedClient),
     ] {
-        let script =
-            Script::of([Reply::json(status, json!({"error": name, "error_description": "why"}))]).odd();
-        let server = server(&script);
-        let (authorization, redeemed) = authorized(&server);
-        match auth_error(server.exchange(&authorization, &redeemed).await.unwrap_err()) {
+        let rejection = Reply::json(status, json!({"error": name, "error_description": "why"}));
+        match auth_error(exchanged(rejection).await.unwrap_err()) {
             AuthError::Rejected(error) => {
                 assert_eq!((error.code, error.status.unwrap().as_u16()), (code, status));
                 assert_eq!(error.description.as_deref(), Some("why"));
@@ -250,7 +241,7 @@ async fn a_program_registers_as_a_public_client() {
     let asked = NewOAuthClient::new("Mailer", "http://127.0.0.1/callback").scope(&Scope::EmailsSend);
     let client = server(&script).register(&asked).await.unwrap();
     assert_eq!(client.client_id, "c17");
-    let body: serde_json::Value = serde_json::from_slice(&script.seen()[0].body).unwrap();
+    let body: Value = serde_json::from_slice(&script.seen()[0].body).unwrap();
     assert_eq!(
         body,
         json!({
@@ -298,12 +289,8 @@ async fn one_transport_serves_the_authorization_server_a_session_and_a_client() 
 #[tokio::test(start_paused = true)]
 async fn an_exchange_whose_caller_was_dropped_returns_its_tokens_to_the_next() {
     // TOK-01: a code can be used only once.
-    let tokens = json!({"access_token": "a", "token_type": "Bearer", "expires_in": 900, "refresh_token": "r", "scope": "emails:send"});
-    let script = Script::of([
-        Reply::connection_refused(),
-        Reply::json(200, tokens).with_delay(Duration::from_secs(2)),
-    ])
-    .odd();
+    let delayed = Reply::json(200, tokens()).with_delay(Duration::from_secs(2));
+    let script = Script::of([Reply::connection_refused(), delayed]).odd();
     let server = server(&script);
     let (authorization, code) = authorized(&server);
     // A request that wasn't sent doesn't use up the code.

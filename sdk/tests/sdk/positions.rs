@@ -1,67 +1,52 @@
 //! Lists that continue in another process.
 
-use std::sync::{Arc, Mutex};
-
 use futures_util::TryStreamExt as _;
-use http::Response;
 use idempost::{
     Client, Error,
     broadcasts::{BounceType, RecipientType},
     page::ListPosition,
-    transport::{BoxFuture, ResponseBody, Transport, TransportError, TransportRequest},
+    testing::{Reply, ScriptedTransport},
 };
 use serde_json::{Value, json};
 
-/// Lists items named `a` to `z`, the newest first, and records the queries.
-#[derive(Clone, Default)]
-struct Listing {
-    queries: Arc<Mutex<Vec<String>>>,
-}
-
 const OLDEST_FIRST: [&str; 7] = ["a", "b", "c", "d", "e", "f", "g"];
 
-impl Listing {
-    fn client(&self) -> Client {
-        let builder = Client::builder().base_url("http://127.0.0.1:9").api_key("re_test");
-        builder.transport(self.clone()).build().unwrap()
+/// One page, and whether more items follow in its direction.
+fn page(after: Option<&str>, before: Option<&str>, limit: usize) -> (Vec<&'static str>, bool) {
+    let items = OLDEST_FIRST.into_iter();
+    let mut found: Vec<_> = match (after, before) {
+        (_, Some(before)) => items.filter(|item| *item > before).collect(),
+        (Some(after), None) => items.filter(|item| *item < after).rev().collect(),
+        (None, None) => items.rev().collect(),
+    };
+    let has_more = found.len() > limit;
+    found.truncate(limit);
+    if before.is_some() {
+        found.reverse();
     }
-
-    /// One page, and whether more items follow in its direction.
-    fn page(after: Option<&str>, before: Option<&str>, limit: usize) -> (Vec<&'static str>, bool) {
-        let items = OLDEST_FIRST.into_iter();
-        let mut found: Vec<_> = match (after, before) {
-            (_, Some(before)) => items.filter(|item| *item > before).collect(),
-            (Some(after), None) => items.filter(|item| *item < after).rev().collect(),
-            (None, None) => items.rev().collect(),
-        };
-        let has_more = found.len() > limit;
-        found.truncate(limit);
-        if before.is_some() {
-            found.reverse();
-        }
-        (found, has_more)
-    }
+    (found, has_more)
 }
 
-impl Transport for Listing {
-    fn send(
-        &self,
-        request: TransportRequest,
-    ) -> BoxFuture<'_, Result<Response<ResponseBody>, TransportError>> {
-        self.queries.lock().unwrap().push(request.url.query().unwrap_or_default().to_owned());
+/// Lists the items, the newest first.
+fn listing() -> ScriptedTransport {
+    ScriptedTransport::from_fn(|request| {
         let value = |name: &str| {
             request.url.query_pairs().find(|(known, _)| known == name).map(|(_, value)| value.into_owned())
         };
         let limit = value("limit").unwrap().parse().unwrap();
-        let (found, has_more) = Self::page(value("after").as_deref(), value("before").as_deref(), limit);
+        let (found, has_more) = page(value("after").as_deref(), value("before").as_deref(), limit);
         let data: Vec<_> = found.into_iter().map(|id| json!({ "id": id })).collect();
-        let page = json!({"object": "list", "data": data, "has_more": has_more});
-        Box::pin(async move { Ok(Response::new(ResponseBody::from(bytes::Bytes::from(page.to_string())))) })
-    }
+        Reply::json(200, json!({"object": "list", "data": data, "has_more": has_more}))
+    })
+}
+
+fn client(listing: &ScriptedTransport) -> Client {
+    let builder = Client::builder().base_url("http://127.0.0.1:9").api_key("re_test");
+    builder.transport(listing.clone()).build().unwrap()
 }
 
 fn list(newer: bool, page_size: u8) -> idempost::List<Value> {
-    let list = Listing::default().client().contacts().list().page_size(page_size).as_json();
+    let list = client(&listing()).contacts().list().page_size(page_size).as_json();
     if newer { list.before("a") } else { list }
 }
 
@@ -140,14 +125,14 @@ async fn a_position_keeps_its_direction_without_a_cursor() {
 
 #[tokio::test]
 async fn a_position_of_another_list_is_rejected_with_both_names() {
-    let listing = Listing::default();
-    let client = listing.client();
+    let listing = listing();
+    let client = client(&listing);
     let mut contacts = client.contacts().list().segment_id("s1").as_json().page_size(2).stream();
     contacts.try_next().await.unwrap();
     let position = contacts.position().unwrap();
     let text = serde_json::to_string(&position).unwrap();
     assert_eq!(text, r#"{"list":"http://127.0.0.1:9/contacts?segment_id=s1","after":"g"}"#);
-    listing.queries.lock().unwrap().clear();
+    listing.take_requests();
 
     let at = "http://127.0.0.1:9/contacts?segment_id=s1";
     let other = Client::new("http://127.0.0.1:8", "re_test").unwrap();
@@ -165,7 +150,7 @@ async fn a_position_of_another_list_is_rejected_with_both_names() {
     let newer = in_segment(&client, "s1").before("c").resume(position);
     let expected = "a position in a list toward older items can't continue a list toward newer items";
     assert_eq!(problems(&newer.await.unwrap_err()), expected);
-    assert!(listing.queries.lock().unwrap().is_empty(), "nothing was sent");
+    assert!(listing.take_requests().is_empty(), "nothing was sent");
 }
 
 fn problems(error: &Error) -> String {
@@ -175,7 +160,7 @@ fn problems(error: &Error) -> String {
 
 #[tokio::test]
 async fn filters_identify_a_list_in_any_order() {
-    let client = Listing::default().client();
+    let client = client(&listing());
     let list = || client.broadcasts().recipients("b1", RecipientType::Bounced).page_size(2);
     let mut first = list().email("acme").bounce_type(BounceType::Permanent).as_json().stream();
     first.try_next().await.unwrap();

@@ -1,6 +1,15 @@
 //! Sessions against the strict server: each refresh token is valid once, and reuse revokes the grant. Time is advanced, never awaited:
 //! a session's wall clock is the server's, or a stopped one.
 
+/// Checks that a result is this authentication error, and returns the error.
+macro_rules! assert_auth {
+    ($result:expr, $expected:pat) => {{
+        let error = $result.unwrap_err();
+        assert!(matches!(auth(&error), $expected), "{error:?}");
+        error
+    }};
+}
+
 mod answers;
 mod callbacks;
 mod cut;
@@ -19,7 +28,7 @@ use std::{
 use http::Method;
 use idempost::{
     Client, Error,
-    auth::{AuthError, MemoryStore, Session, SessionBuilder, TokenRecord, TokenStore},
+    auth::{AuthError, MemoryStore, RefreshRequest, Session, SessionBuilder, TokenRecord, TokenStore},
     call::RateLimit,
     types::AccessToken,
 };
@@ -175,6 +184,14 @@ fn auth(error: &Error) -> &AuthError {
         Error::Auth(error) => error,
         other => panic!("{other:?}"),
     }
+}
+
+/// Refreshes with another session, as a delegate does.
+async fn refresh_by(helper: Session, request: RefreshRequest) -> Result<(), AuthError> {
+    helper.refresh(request).await.map_err(|error| match error {
+        Error::Auth(error) => Arc::into_inner(error).unwrap(),
+        other => panic!("{other:?}"),
+    })
 }
 
 /// A listener that records events.

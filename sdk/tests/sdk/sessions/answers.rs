@@ -10,7 +10,7 @@ use futures_util::TryStreamExt as _;
 use http::Response;
 use idempost::{
     Attachment,
-    auth::{EndReason, RefreshRequest, Scope},
+    auth::{EndReason, Scope},
     transport::{BoxFuture, ReqwestTransport, ResponseBody, Transport, TransportError, TransportRequest},
 };
 use serde_json::{Value, json};
@@ -145,8 +145,7 @@ async fn an_unsent_request_leaves_no_mark() {
     record.token_endpoint = "http://127.0.0.1:0/oauth/token".to_owned();
     record.expires_in = Duration::ZERO;
     let session = fixture.builder().start(fixture.store.clone(), &record).await.unwrap();
-    let error = session.access_token().await.unwrap_err();
-    assert!(matches!(auth(&error), AuthError::Unreachable(_)), "{error:?}");
+    let error = assert_auth!(session.access_token().await, AuthError::Unreachable(_));
     assert!(error.is_retryable() && fixture.record().await.pending.is_none());
 }
 
@@ -225,8 +224,7 @@ async fn a_refresh_without_a_usable_access_token_fails_the_call_before_it_is_sen
         r#"{"token_type": "Bearer", "expires_in": 900, "refresh_token": "rt"}"#,
     ));
     let client = fixture.client(&fixture.session());
-    let error = client.emails().send(&email()).await.unwrap_err();
-    assert!(matches!(auth(&error), AuthError::NoAccessToken), "{error:?}");
+    assert_auth!(client.emails().send(&email()).await, AuthError::NoAccessToken);
     assert!(!fixture.server.service().requests().iter().any(|request| request.path == "/emails"));
 }
 
@@ -330,8 +328,7 @@ async fn an_endless_response_is_truncated() {
 
     let fixture = Fixture::expired().await;
     fixture.fault(Action::http_response(200, tokens().to_string()).header("x-long", &"x".repeat(1 << 20)));
-    let error = fixture.impatient().access_token().await.unwrap_err();
-    assert!(matches!(auth(&error), AuthError::OutcomeUnknown { .. }), "{error:?}");
+    assert_auth!(fixture.impatient().access_token().await, AuthError::OutcomeUnknown { .. });
     assert!(fixture.record().await.pending.is_some());
 }
 
@@ -402,8 +399,7 @@ async fn a_second_401_is_final_and_causes_no_other_refresh() {
     fixture.server.service().faults().add(Rule::new(refuse).on_request(Method::POST, "/emails").always());
     let client = fixture.client(&fixture.session());
     for _ in 0..3 {
-        let error = client.emails().send(&email()).await.unwrap_err();
-        assert!(matches!(auth(&error), AuthError::TokenRejected { .. }), "{error:?}");
+        let error = assert_auth!(client.emails().send(&email()).await, AuthError::TokenRejected { .. });
         assert_eq!(error.outcome(), idempost::Outcome::Rejected);
     }
     assert_eq!(fixture.rotations(), 1);
@@ -422,10 +418,8 @@ async fn a_rejected_token_of_another_process_shows_that_the_login_has_ended() {
     let grants = other.oauth_grants().list().await.unwrap();
     other.oauth_grants().revoke(&grants.data[0].id).await.unwrap();
     // The old token and the other process's are both rejected.
-    let error = ours.emails().send(&email()).await.unwrap_err();
-    assert!(matches!(auth(&error), AuthError::TokenRejected { .. }), "{error:?}");
-    let error = ours.emails().send(&email()).await.unwrap_err();
-    assert!(matches!(auth(&error), AuthError::Ended(_)), "{error:?}");
+    assert_auth!(ours.emails().send(&email()).await, AuthError::TokenRejected { .. });
+    assert_auth!(ours.emails().send(&email()).await, AuthError::Ended(_));
     fixture.builder().start(fixture.store.clone(), &fixture.grant()).await.unwrap();
     ours.emails().send(&email()).await.unwrap();
 }
@@ -436,15 +430,7 @@ async fn a_rejected_token_that_the_delegate_found_shows_that_the_login_has_ended
     let fixture = Fixture::fresh().await;
     let other = fixture.session();
     let helper = fixture.session();
-    let renew = move |request| {
-        let helper = helper.clone();
-        async move {
-            helper.refresh(request).await.map_err(|error| match error {
-                Error::Auth(error) => Arc::into_inner(error).unwrap(),
-                other => panic!("{other:?}"),
-            })
-        }
-    };
+    let renew = move |request| refresh_by(helper.clone(), request);
     let ours = fixture.client(&fixture.builder().refresh_with(renew).open(fixture.store.clone()));
     ours.emails().send(&email()).await.unwrap();
     other.refresh(RefreshRequest { generation: 1, rejected: true, scope: None }).await.unwrap();
@@ -453,10 +439,8 @@ async fn a_rejected_token_that_the_delegate_found_shows_that_the_login_has_ended
     other.oauth_grants().revoke(&grants.data[0].id).await.unwrap();
     fixture.pass(1);
     // The old token and the other process's are both rejected.
-    let error = ours.emails().send(&email()).await.unwrap_err();
-    assert!(matches!(auth(&error), AuthError::TokenRejected { .. }), "{error:?}");
-    let error = ours.emails().send(&email()).await.unwrap_err();
-    assert!(matches!(auth(&error), AuthError::Ended(_)), "{error:?}");
+    assert_auth!(ours.emails().send(&email()).await, AuthError::TokenRejected { .. });
+    assert_auth!(ours.emails().send(&email()).await, AuthError::Ended(_));
 }
 
 #[tokio::test]
@@ -496,8 +480,7 @@ async fn tokens_are_sent_to_no_other_origin() {
     // D-19
     let (fixture, other) = (Fixture::expired().await, Fixture::fresh().await);
     let client = other.client(&fixture.session());
-    let error = client.emails().send(&email()).await.unwrap_err();
-    assert!(matches!(auth(&error), AuthError::OriginMismatch { .. }), "{error:?}");
+    let error = assert_auth!(client.emails().send(&email()).await, AuthError::OriginMismatch { .. });
     let (stored, requested) = (fixture.server.base_url(), other.server.base_url());
     assert_eq!(error.reason(), format!("authentication failed: the login is for {stored}, not {requested}"));
     assert_eq!(error.outcome(), idempost::Outcome::NotSent);

@@ -105,8 +105,7 @@ async fn a_call_that_waits_for_a_slow_refresh_gets_no_token_after_a_logout() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     store.lock(Duration::ZERO).await.unwrap().remove().await.unwrap();
     session.logout().await.unwrap();
-    let error = caller.await.unwrap().unwrap_err();
-    assert!(matches!(auth(&error), AuthError::LoggedOut), "{error:?}");
+    assert_auth!(caller.await.unwrap(), AuthError::LoggedOut);
 }
 
 #[tokio::test]

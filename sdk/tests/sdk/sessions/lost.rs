@@ -81,8 +81,7 @@ async fn a_response_lost_after_execution_ends_the_session_with_that_reason() {
     fixture.fault(Action::DropAfter);
     let (builder, heard) = notices(fixture.builder().max_wait(Duration::ZERO));
     let session = builder.open(fixture.store.clone());
-    let error = session.access_token().await.unwrap_err();
-    assert!(matches!(auth(&error), AuthError::OutcomeUnknown { .. }), "{error:?}");
+    let error = assert_auth!(session.access_token().await, AuthError::OutcomeUnknown { .. });
     assert!(error.is_retryable() && error.retry_after() > Some(Duration::from_secs(50)), "{error:?}");
     assert_eq!(heard.lock().unwrap().len(), 1);
 
@@ -101,8 +100,7 @@ async fn a_response_lost_after_execution_ends_the_session_with_that_reason() {
 
     // A tombstone: no process retries from then on.
     for _ in 0..20 {
-        let error = fixture.session().access_token().await.unwrap_err();
-        assert!(matches!(auth(&error), AuthError::Ended(_)), "{error:?}");
+        assert_auth!(fixture.session().access_token().await, AuthError::Ended(_));
     }
     assert_eq!(fixture.shown(), 2);
 }
@@ -137,14 +135,12 @@ async fn a_late_request_meets_no_second_one() {
     assert!(first.access_token().await.is_err());
     network.queues.store(false, Ordering::SeqCst);
     let second = fixture.impatient();
-    let error = second.access_token().await.unwrap_err();
-    assert!(matches!(auth(&error), AuthError::OutcomeUnknown { .. }), "{error:?}");
+    assert_auth!(second.access_token().await, AuthError::OutcomeUnknown { .. });
     fixture.pass(40);
     network.deliver();
     assert_eq!(fixture.rotations(), 1, "the service acted, and no other process had sent a request");
     fixture.pass(21);
-    let error = second.access_token().await.unwrap_err();
-    assert!(matches!(auth(&error), AuthError::Ended(_)), "{error:?}");
+    assert_auth!(second.access_token().await, AuthError::Ended(_));
 }
 
 #[tokio::test(start_paused = true)]
@@ -211,8 +207,7 @@ async fn a_refresh_retries_a_failed_connection_but_no_untrusted_certificate() {
         let (_, store) = login_without_address().await;
         let down = ScriptedTransport::new([Reply::failure(RequestDelivery::NotSent, kind).repeat()]);
         let session = stopped_in(901).transport(down.clone()).open(store);
-        let error = session.access_token().await.unwrap_err();
-        assert!(matches!(auth(&error), AuthError::Unreachable(_)), "{error:?}");
+        assert_auth!(session.access_token().await, AuthError::Unreachable(_));
         assert_eq!(down.finish().len(), attempts, "{kind:?}");
     }
 }

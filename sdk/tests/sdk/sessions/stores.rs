@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use futures_util::{FutureExt as _, future::join_all};
-use idempost::auth::{EndReason, RefreshRequest, Revocation, StoreError};
+use idempost::auth::{EndReason, Revocation, StoreError};
 use tokio::sync::Semaphore;
 
 use super::{hooked::Hooks, *};
@@ -79,8 +79,7 @@ async fn an_unwritable_store_is_reported_before_anything_is_sent() {
     let store = Brittle::default().over(&fixture.store);
     store.hooks.fail(0, 1);
     let session = fixture.builder().open(store.clone());
-    let error = session.access_token().await.unwrap_err();
-    assert!(matches!(auth(&error), AuthError::Store(_)), "{error:?}");
+    assert_auth!(session.access_token().await, AuthError::Store(_));
     assert_eq!(fixture.shown(), 0);
     session.access_token().await.unwrap();
 }
@@ -114,8 +113,7 @@ async fn tokens_that_cannot_be_saved_are_kept_reported_and_saved_later() {
 
     // Its access token has expired, and the store still fails: neither the spent refresh token nor, without a mark, the new one is sent.
     fixture.pass(901);
-    let error = client.emails().send(&email()).await.unwrap_err();
-    assert!(matches!(auth(&error), AuthError::NotSaved(_)), "{error:?}");
+    assert_auth!(client.emails().send(&email()).await, AuthError::NotSaved(_));
     assert_eq!(fixture.shown(), 1);
 
     store.hooks.fail(0, 0);
@@ -210,8 +208,7 @@ async fn a_logout_waits_for_a_refresh_and_wins() {
     // It got the refreshed token earlier, or none; the record is still removed.
     let _ = waiting.await.unwrap();
     assert!(fixture.store.read().await.unwrap().is_none());
-    let error = fixture.session().access_token().await.unwrap_err();
-    assert!(matches!(auth(&error), AuthError::LoggedOut), "{error:?}");
+    assert_auth!(fixture.session().access_token().await, AuthError::LoggedOut);
     assert!(fixture.store.read().await.unwrap().is_none());
 }
 
@@ -379,13 +376,7 @@ async fn another_process_can_refresh() {
     let noted = Arc::clone(&orders);
     let renew = move |order: RefreshRequest| {
         noted.lock().unwrap().push(order.clone());
-        let helper = helper.clone();
-        async move {
-            helper.refresh(order).await.map_err(|error| match error {
-                Error::Auth(error) => Arc::into_inner(error).unwrap(),
-                other => panic!("{other:?}"),
-            })
-        }
+        refresh_by(helper.clone(), order)
     };
     let (builder, stands) = fixture.movable_clock();
     let session = builder.refresh_with(renew).open(fixture.store.clone());
@@ -402,8 +393,7 @@ async fn another_process_can_refresh() {
     fixture.fault(Action::http_response(400, r#"{"error":"invalid_grant"}"#));
     fixture.pass(901);
     *stands.lock().unwrap() = fixture.now();
-    let error = client.emails().send(&email()).await.unwrap_err();
-    assert!(matches!(auth(&error), AuthError::Ended(_)), "{error:?}");
+    assert_auth!(client.emails().send(&email()).await, AuthError::Ended(_));
 }
 
 #[tokio::test]

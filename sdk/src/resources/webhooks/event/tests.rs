@@ -12,6 +12,16 @@ fn event(kind: &str, data: &Value) -> WebhookPayload {
     event
 }
 
+/// The data of an event, which is of this variant.
+macro_rules! data {
+    ($variant:ident, $kind:expr, $data:expr) => {
+        match event($kind, $data).data {
+            EventData::$variant(data) => data,
+            other => panic!("{other:?}"),
+        }
+    };
+}
+
 fn email(more: &Value) -> Value {
     let mut data = json!({
         "email_id": "56761188", "created_at": "2026-11-21T04:46:00.000Z", "from": "Acme <hi@acme.test>",
@@ -84,9 +94,7 @@ fn every_known_event_type_has_typed_data() {
         }
     }
     let topics = json!({ "email": "ada@example.com", "topics": [{ "id": "t1", "subscription": "opt_out" }] });
-    let EventData::ContactTopicsUpdated(chosen) = event("contact.topics.updated", &topics).data else {
-        panic!()
-    };
+    let chosen = data!(ContactTopicsUpdated, "contact.topics.updated", &topics);
     assert_eq!(chosen.topics[0].subscription, crate::topics::Subscription::OptOut);
 }
 
@@ -95,7 +103,7 @@ fn data_of_single_event_types_is_read() {
     let bounce = json!({ "bounce": {
         "message": "gone", "type": "Permanent", "subType": "Suppressed", "diagnosticCode": ["smtp; 550 5.1.1"],
     } });
-    let EventData::EmailBounced(data) = event("email.bounced", &email(&bounce)).data else { panic!() };
+    let data = data!(EmailBounced, "email.bounced", &email(&bounce));
     let bounced = &data.bounce;
     assert_eq!(
         (bounced.kind.as_deref(), bounced.sub_kind.as_deref()),
@@ -106,24 +114,22 @@ fn data_of_single_event_types_is_read() {
     let click = json!({ "click": {
         "ipAddress": "192.0.2.1", "link": "https://acme.test/", "timestamp": "2026-11-21T04:46:00.000Z", "userAgent": "x",
     } });
-    let EventData::EmailClicked(data) = event("email.clicked", &email(&click)).data else { panic!() };
+    let data = data!(EmailClicked, "email.clicked", &email(&click));
     assert_eq!(data.click.link.as_deref(), Some("https://acme.test/"));
     assert_eq!(serde_json::to_value(&data).unwrap(), email(&click));
 
     let failed = json!({ "failed": { "reason": "reached_daily_quota" } });
-    let EventData::EmailFailed(data) = event("email.failed", &email(&failed)).data else { panic!() };
+    let data = data!(EmailFailed, "email.failed", &email(&failed));
     assert_eq!(data.failed.reason.as_deref(), Some("reached_daily_quota"));
 
     let as_text = json!({ "bounce": { "diagnosticCode": "smtp; 550 5.1.1 user unknown" } });
-    let EventData::EmailBounced(data) = event("email.bounced", &email(&as_text)).data else { panic!() };
+    let data = data!(EmailBounced, "email.bounced", &email(&as_text));
     assert_eq!(data.bounce.diagnostic_code, ["smtp; 550 5.1.1 user unknown"]);
 
     let suppressed = json!({ "suppressed": {
         "message": "x", "type": "OnAccountSuppressionList", "reason": "previous_bounce", "diagnosticCode": ["smtp; 550 5.1.1"],
     } });
-    let EventData::EmailSuppressed(data) = event("email.suppressed", &email(&suppressed)).data else {
-        panic!()
-    };
+    let data = data!(EmailSuppressed, "email.suppressed", &email(&suppressed));
     assert_eq!(data.suppressed.kind.as_deref(), Some("OnAccountSuppressionList"));
 
     let received = json!({
@@ -131,7 +137,7 @@ fn data_of_single_event_types_is_read() {
         "cc": [], "bcc": null, "message_id": "<2@example.com>", "subject": "Re", "received_for": ["in@acme.test"],
         "attachments": [{ "id": "a1", "filename": null, "content_type": "image/png", "content_disposition": null, "content_id": null }],
     });
-    let EventData::EmailReceived(data) = event("email.received", &received).data else { panic!() };
+    let data = data!(EmailReceived, "email.received", &received);
     assert_eq!((data.received_for[0].as_str(), data.attachments[0].id.as_str()), ("in@acme.test", "a1"));
 }
 
@@ -140,23 +146,18 @@ fn both_known_forms_of_a_field_are_read() {
     for tags in
         [json!({ "a": "1", "b": "2" }), json!([{ "name": "a", "value": "1" }, { "name": "b", "value": 2 }])]
     {
-        let EventData::EmailSent(data) = event("email.sent", &email(&json!({ "tags": tags }))).data else {
-            panic!()
-        };
+        let data = data!(EmailSent, "email.sent", &email(&json!({ "tags": tags })));
         assert_eq!(
             data.tags.into_iter().collect::<Vec<_>>(),
             [("a", "1"), ("b", "2")].map(|(n, v)| (n.into(), v.into()))
         );
     }
     for headers in [json!({ "X-A": "1" }), json!([{ "name": "X-A", "value": "1" }])] {
-        let EventData::EmailSent(data) = event("email.sent", &email(&json!({ "headers": headers }))).data
-        else {
-            panic!()
-        };
+        let data = data!(EmailSent, "email.sent", &email(&json!({ "headers": headers })));
         assert_eq!((data.headers[0].name.as_str(), data.headers[0].value.as_str()), ("X-A", "1"));
     }
     let sparse = json!({ "email_id": "e", "to": "ada@example.com", "tags": null, "headers": null, "created_at": null });
-    let EventData::EmailSent(data) = event("email.sent", &sparse).data else { panic!() };
+    let data = data!(EmailSent, "email.sent", &sparse);
     assert_eq!((data.to, data.tags.len(), data.headers.len()), (vec!["ada@example.com".to_owned()], 0, 0));
 }
 
@@ -164,16 +165,16 @@ fn both_known_forms_of_a_field_are_read() {
 fn unknown_types_and_shapes_are_kept_as_sent() {
     // EVT-10
     let data = json!({ "thread": { "id": 7 } });
-    let EventData::Other(other) = event("mailbox.email.received", &data).data else { panic!() };
+    let other = data!(Other, "mailbox.email.received", &data);
     assert_eq!((other.value, other.problem), (data, None));
 
     let data = json!({ "email_id": {} });
-    let EventData::Other(other) = event("email.sent", &data).data else { panic!() };
+    let other = data!(Other, "email.sent", &data);
     assert_eq!(other.value, data);
     assert_eq!(other.problem.unwrap(), "field `email_id` has an unexpected type: an object");
 
     let data = json!({ "email_id": 7, "to": 5, "tags": [], "bounce": "hard", "created_at": 0 });
-    let EventData::EmailBounced(bounced) = event("email.bounced", &data).data else { panic!() };
+    let bounced = data!(EmailBounced, "email.bounced", &data);
     assert_eq!(
         (bounced.email_id.as_str(), bounced.to, bounced.bounce.message),
         ("7", vec!["5".to_owned()], None)
@@ -253,15 +254,10 @@ proptest! {
 fn events_of_inboxes_are_typed() {
     let data =
         json!({ "source": "agent", "inbox_id": "i1", "thread_id": "t1", "from": "inbox", "to": "archive" });
-    let EventData::InboxThreadFolderUpdated(moved) = event("inbox.thread.folder.updated", &data).data else {
-        panic!()
-    };
+    let moved = data!(InboxThreadFolderUpdated, "inbox.thread.folder.updated", &data);
     assert_eq!((moved.from.as_deref(), moved.to.as_deref()), (Some("inbox"), Some("archive")));
     let data = json!({ "thread": { "id": "t1", "subject": "Hi" }, "added": [{ "id": "l1", "name": "Urgent", "color": "#AB12EF" }], "removed": null });
-    let EventData::InboxThreadLabelsUpdated(labeled) = event("inbox.thread.labels.updated", &data).data
-    else {
-        panic!()
-    };
+    let labeled = data!(InboxThreadLabelsUpdated, "inbox.thread.labels.updated", &data);
     assert_eq!((&labeled.added[0]["name"], labeled.removed.len()), (&json!("Urgent"), 0));
     assert_eq!(labeled.thread.unwrap()["subject"], "Hi");
     for kind in EventType::KNOWN.iter().filter(|kind| kind.starts_with("inbox.")) {
