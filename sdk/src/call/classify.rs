@@ -99,18 +99,15 @@ mod tests {
     const NOT_SENT_FOR_NOW: AttemptResult = AttemptResult::NotSent { transient: true };
 
     fn api_error(status: u16, name: &str) -> ApiError {
-        let body = serde_json::json!({ "name": name, "message": "" }).to_string();
-        let (mut head, ()) = http::Response::new(()).into_parts();
-        head.status = http::StatusCode::from_u16(status).unwrap();
-        ApiError::from_response(head, Bytes::from(body))
+        ApiError::example(status, &[], serde_json::json!({ "name": name, "message": "" }).to_string())
     }
 
     #[test]
     fn a_name_decides_only_within_a_4xx_whatever_the_status() {
-        // B-09, B-14
+        // ERR-07, B-09, B-14
         use ApiErrorKind::{
-            Authentication, Conflict, IdempotencyConflict, NotFound, Permission, QuotaExceeded, RateLimited,
-            Redirect, Server, Validation,
+            Authentication, Conflict, IdempotencyConflict, NotFound, Other, Permission, QuotaExceeded,
+            RateLimited, Redirect, Server, Validation,
         };
         let names = [
             ("", None, REJECTED),
@@ -154,6 +151,8 @@ mod tests {
                         (kind, REJECTED_FOR_NOW)
                     }
                     (429, None) => (Some(RateLimited), REJECTED_FOR_NOW),
+                    (409, None) => (Some(Conflict), REJECTED),
+                    (418, None) => (Some(Other), REJECTED),
                     (_, kind) => (kind, named),
                 };
                 assert_eq!(error_response(&error, false, false), result, "{status} {name}");

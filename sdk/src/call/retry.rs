@@ -249,18 +249,11 @@ impl Budget {
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
-
     use super::*;
     use crate::transport::RequestDelivery;
 
     fn api_error(status: u16, headers: &[(&'static str, &str)]) -> ApiError {
-        let mut response = http::Response::new(());
-        *response.status_mut() = StatusCode::from_u16(status).unwrap();
-        for (name, value) in headers {
-            response.headers_mut().append(*name, value.parse().unwrap());
-        }
-        ApiError::from_response(response.into_parts().0, Bytes::from_static(br#"{"name":"some_error"}"#))
+        ApiError::example(status, headers, r#"{"name":"some_error"}"#)
     }
 
     fn millis(pause: Option<Duration>) -> Option<u128> {

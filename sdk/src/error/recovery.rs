@@ -70,8 +70,6 @@ fn from_response(error: &ApiError) -> Recovery {
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
-
     use super::*;
     use crate::types::IdempotencyKey;
 
@@ -85,9 +83,7 @@ mod tests {
     }
 
     fn response_of(key: Option<&str>, status: u16, body: String, retryable: bool) -> Recovery {
-        let mut response = http::Response::new(());
-        *response.status_mut() = StatusCode::from_u16(status).unwrap();
-        let mut error = ApiError::from_response(response.into_parts().0, Bytes::from(body));
+        let mut error = ApiError::example(status, &[], body);
         error.call.idempotency_key = key.map(|key| IdempotencyKey::new(key).unwrap());
         error.call.retryable = retryable;
         Error::Api(Box::new(error)).recovery()
