@@ -81,6 +81,14 @@ fn auth(error: Error) -> AuthError {
     }
 }
 
+/// The error of a device flow whose polls get these replies, all of them.
+async fn failed(polls: impl IntoIterator<Item = Reply>) -> AuthError {
+    let (server, device, script) = begun(polls).await;
+    let error = auth(server.exchange_device(&device).await.unwrap_err());
+    script.finish();
+    error
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_login_on_another_device_polls_at_the_interval_until_it_is_allowed() {
     let (server, device, script) = begun([pending(), rejected("slow_down"), pending(), tokens()]).await;
@@ -117,18 +125,14 @@ async fn a_login_on_another_device_polls_at_the_interval_until_it_is_allowed() {
 
 #[tokio::test(start_paused = true)]
 async fn each_end_of_the_device_flow_has_its_error() {
-    let (server, device, script) = begun([rejected("access_denied")]).await;
-    let error = auth(server.exchange_device(&device).await.unwrap_err());
+    let error = failed([rejected("access_denied")]).await;
     assert!(
         matches!(&error, AuthError::Rejected(error) if error.code == OAuthErrorCode::AccessDenied),
         "{error:?}"
     );
-    script.finish();
 
-    let (server, device, script) = begun([pending(), rejected("expired_token")]).await;
-    let error = auth(server.exchange_device(&device).await.unwrap_err());
+    let error = failed([pending(), rejected("expired_token")]).await;
     assert!(matches!(error, AuthError::DeviceCodeExpired), "{error:?}");
-    script.finish();
 
     // The client's own clock also ends it.
     let (server, device, script) = begun([pending().repeat()]).await;
@@ -140,16 +144,12 @@ async fn each_end_of_the_device_flow_has_its_error() {
     assert!(start.elapsed() <= Duration::from_secs(90), "{:?}", start.elapsed());
     assert_eq!(script.finish().len(), 1 + 17);
 
-    let (server, device, script) = begun([Reply::bytes(404, "<html>")]).await;
-    let error = auth(server.exchange_device(&device).await.unwrap_err());
+    let error = failed([Reply::bytes(404, "<html>")]).await;
     assert!(matches!(error, AuthError::NotOAuthEndpoint { status: 404, .. }), "{error:?}");
-    script.finish();
 
     let dpop = json!({"access_token": "at", "token_type": "DPoP", "expires_in": 900});
-    let (server, device, script) = begun([Reply::json(200, dpop)]).await;
-    let error = auth(server.exchange_device(&device).await.unwrap_err());
+    let error = failed([Reply::json(200, dpop)]).await;
     assert!(matches!(error, AuthError::UnusableTokens { .. }), "{error:?}");
-    script.finish();
 }
 
 #[tokio::test(start_paused = true)]
@@ -161,13 +161,11 @@ async fn an_oauth_error_counts_even_in_a_200() {
     let polled: Vec<_> = script.finish()[1..].iter().map(|request| (request.at - start).as_secs()).collect();
     assert_eq!(polled, [5, 10, 20]);
 
-    let (server, device, script) = begun([ok("access_denied")]).await;
-    let error = auth(server.exchange_device(&device).await.unwrap_err());
+    let error = failed([ok("access_denied")]).await;
     assert!(
         matches!(&error, AuthError::Rejected(_)) && error.to_string().contains("access_denied"),
         "{error}"
     );
-    script.finish();
 }
 
 #[tokio::test(start_paused = true)]
@@ -201,16 +199,11 @@ async fn failures_of_the_network_and_the_server_only_slow_the_polling_down() {
 
 #[tokio::test(start_paused = true)]
 async fn a_lost_response_explains_why_the_device_code_is_no_longer_valid() {
-    let (server, device, script) = begun([Reply::connection_lost(), rejected("invalid_grant")]).await;
-    let error = auth(server.exchange_device(&device).await.unwrap_err());
+    let error = failed([Reply::connection_lost(), rejected("invalid_grant")]).await;
     assert!(matches!(error, AuthError::CodeLost { .. }), "{error:?}");
-    script.finish();
     // The server still waits for the user, so nothing was lost.
-    let (server, device, script) =
-        begun([Reply::connection_lost(), pending(), rejected("invalid_grant")]).await;
-    let error = auth(server.exchange_device(&device).await.unwrap_err());
+    let error = failed([Reply::connection_lost(), pending(), rejected("invalid_grant")]).await;
     assert!(matches!(error, AuthError::Rejected(_)), "{error:?}");
-    script.finish();
 }
 
 #[tokio::test(start_paused = true)]
@@ -238,8 +231,7 @@ async fn the_next_caller_keeps_to_the_interval() {
 #[tokio::test(start_paused = true)]
 async fn a_pending_answer_after_a_failure_means_that_the_user_has_not_decided() {
     for trouble in [Reply::connection_refused(), Reply::connection_lost()] {
-        let (server, device, _) = begun([trouble, rejected("slow_down").repeat()]).await;
-        let error = auth(server.exchange_device(&device).await.unwrap_err());
+        let error = failed([trouble, rejected("slow_down").repeat()]).await;
         assert!(matches!(error, AuthError::DeviceCodeExpired), "{error:?}");
     }
 }
