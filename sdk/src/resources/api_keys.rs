@@ -166,7 +166,7 @@ operations! {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{from_value, json};
+    use serde_json::json;
 
     use super::*;
 
@@ -178,12 +178,5 @@ mod tests {
         assert_eq!(wire(NewApiKey::new("x").domain("d")), domain);
         let problems = NewApiKey::new("").domain("").check().unwrap_err();
         assert_eq!((problems[0].path.as_str(), problems[1].path.as_str()), ("/name", "/domain_id"));
-    }
-
-    #[test]
-    fn the_token_never_shows_in_debug() {
-        let made: CreatedApiKey = from_value(json!({ "id": "k", "token": "re_sentinel" })).unwrap();
-        assert!(!format!("{made:?}").contains("sentinel"));
-        assert_eq!(made.token.expose(), "re_sentinel");
     }
 }

@@ -202,8 +202,8 @@ mod tests {
     }
 
     #[test]
-    fn serializing_a_record_leaves_its_secret_out() {
-        // AUTH-08, G-09
+    fn a_record_shows_its_secret_neither_in_debug_nor_in_json() {
+        // AUTH-08, HOOK-15, G-09
         let key = serde_json::json!({ "id": "k1", "token": "re_sentinel" });
         let key: crate::api_keys::CreatedApiKey = serde_json::from_value(key).unwrap();
         let webhook =
@@ -216,7 +216,9 @@ mod tests {
             serde_json::to_string(&webhook).unwrap(),
         ];
         assert!(!shown.iter().any(|text| text.contains("sentinel")), "{shown:?}");
-        assert_eq!(key.token.expose(), "re_sentinel");
+        let shown = format!("{key:?} {created:?} {webhook:?}");
+        assert!(!shown.contains("sentinel"), "{shown}");
+        assert_eq!((key.token.expose(), created.signing_secret.expose()), ("re_sentinel", "sentinel"));
     }
 
     #[test]
