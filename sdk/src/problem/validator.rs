@@ -152,7 +152,6 @@ impl Validator {
         }
     }
 
-    /// Checks a scheduled time.
     /// Reports an enumeration's value that this version doesn't know.
     pub(crate) fn check_known(&mut self, name: &str, known: &[&str], value: Option<&str>) {
         if let (Some(text), Some((last, others))) = (value, known.split_last())
@@ -177,6 +176,16 @@ impl Validator {
         });
     }
 
+    /// Checks IDs, which must not be empty.
+    pub(crate) fn check_ids<'a>(&mut self, name: &str, ids: impl IntoIterator<Item = &'a str>) {
+        self.for_each_item(name, ids, |v, id| {
+            if id.is_empty() {
+                v.report("empty", "an ID must not be empty");
+            }
+        });
+    }
+
+    /// Checks a scheduled time.
     pub(crate) fn schedule(&mut self, when: Option<&str>) {
         self.check_not_blank("scheduled_at", when);
     }
@@ -190,7 +199,7 @@ impl Validator {
         }
     }
 
-    /// Checks that the current value is an address without a display name.
+    /// Checks a required address without a display name.
     pub(crate) fn required_address(&mut self, name: &str, text: &str) {
         self.check_required(name, text);
         if !text.trim().is_empty() {
@@ -198,6 +207,7 @@ impl Validator {
         }
     }
 
+    /// Checks that the current value is an address without a display name.
     pub(crate) fn bare_address(&mut self, text: &str) {
         let is_bare = !text.trim_end().ends_with('>') && text.trim() == text;
         let rule = "the address must not have a display name or surrounding whitespace";

@@ -9,7 +9,7 @@ mod metrics;
 mod new;
 mod operations;
 mod record;
-pub(crate) mod share;
+mod share;
 
 pub use super::shared::Attachment;
 pub use fields::{EmailFields, TemplateFields};

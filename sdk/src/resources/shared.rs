@@ -5,6 +5,7 @@ mod contact;
 mod domain;
 mod outgoing;
 mod property;
+mod query;
 mod response;
 mod schedule;
 mod segment;
@@ -20,6 +21,7 @@ pub use domain::{
 pub use outgoing::Attachment;
 pub(crate) use outgoing::write_object;
 pub use property::{ContactPropertyValue, PropertyType};
+pub(crate) use query::join_values;
 pub use response::{Deleted, Reference};
 pub(crate) use schedule::Schedule;
 pub(crate) use segment::Memberships;

@@ -1,10 +1,9 @@
 //! The suppression list: addresses to which the service doesn't send. (The specification doesn't define it; the format is Resend's.)
 
-use http::Method;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    call::{Call, Operation},
+    call::Call,
     client::List,
     problem::{Validator, limits},
     resources::shared::{Deleted, Reference},
@@ -42,11 +41,7 @@ impl Batch {
                 ("emails", emails.len())
             }
             Self::Ids(ids) => {
-                v.for_each_item("ids", ids, |v, id| {
-                    if id.as_str().is_empty() {
-                        v.report("empty", "an ID must not be empty");
-                    }
-                });
+                v.check_ids("ids", ids.iter().map(SuppressionId::as_str));
                 ("ids", ids.len())
             }
         };
@@ -134,18 +129,13 @@ operations! {
     /// [`Error::Invalid`](crate::Error::Invalid) if it isn't an address, before anything is sent.
     fn add(email: String) with input (Address { email }) -> Call<Reference<SuppressionId>>
         = POST["/suppressions"].idempotent();
-}
 
-impl Suppressions<'_> {
     /// Adds 1 to 100 addresses, either all or none: `POST /suppressions/batch/add`. It can be repeated, like [`add`](Self::add).
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) if there are no or too many addresses, or if one is invalid, before anything is sent.
-    pub fn add_batch<T: Into<String>>(&self, emails: impl IntoIterator<Item = T>) -> Call<AddedSuppressions> {
-        let batch = Batch::Emails(emails.into_iter().map(Into::into).collect());
-        let operation = Operation::new("suppressions.add_batch", Method::POST, "/suppressions/batch/add");
-        Call::new(&self.client.core, operation.idempotent().validate(&batch).with_json(&batch))
-    }
+    fn add_batch(; emails: [String]) with input (Batch::Emails(emails)) -> Call<AddedSuppressions>
+        = POST["/suppressions/batch/add"].idempotent();
 
     /// Removes 1 to 100 addresses: `POST /suppressions/batch/remove`. Addresses that aren't on the list are ignored.
     ///
@@ -153,37 +143,22 @@ impl Suppressions<'_> {
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) if there are no or too many addresses, or if one is invalid, before anything is sent.
-    pub fn remove_batch<T: Into<String>>(
-        &self,
-        emails: impl IntoIterator<Item = T>,
-    ) -> Call<RemovedSuppressions> {
-        self.remove_all(&Batch::Emails(emails.into_iter().map(Into::into).collect()))
-    }
+    fn remove_batch(; emails: [String]) with input (Batch::Emails(emails)) -> Call<RemovedSuppressions>
+        = POST["/suppressions/batch/remove"].idempotent();
 
     /// Removes 1 to 100 entries by their IDs: [`remove_batch`](Self::remove_batch), with `ids` in the body.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) if there are no or too many IDs, or if one is empty, before anything is sent.
-    pub fn remove_batch_by_id<T: Into<SuppressionId>>(
-        &self,
-        ids: impl IntoIterator<Item = T>,
-    ) -> Call<RemovedSuppressions> {
-        self.remove_all(&Batch::Ids(ids.into_iter().map(Into::into).collect()))
-    }
-
-    fn remove_all(self, batch: &Batch) -> Call<RemovedSuppressions> {
-        let operation =
-            Operation::new("suppressions.remove_batch", Method::POST, "/suppressions/batch/remove");
-        Call::new(&self.client.core, operation.idempotent().validate(batch).with_json(batch))
-    }
+    fn remove_batch_by_id(; ids: [SuppressionId]) with input (Batch::Ids(ids)) -> Call<RemovedSuppressions>
+        = POST["/suppressions/batch/remove"].idempotent();
 }
 
-/// Filters for [`Suppressions::list`].
-impl List<Suppression> {
-    /// Lists only entries with this origin.
-    #[expect(clippy::needless_pass_by_value, reason = "an origin is named where it is given")]
-    pub fn origin(self, origin: SuppressionOrigin) -> Self {
-        self.with_query("origin", origin.as_str())
+filters! {
+    /// Filters for [`Suppressions::list`].
+    Suppression {
+        /// Lists only entries with this origin.
+        origin: SuppressionOrigin;
     }
 }
 

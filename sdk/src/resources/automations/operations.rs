@@ -112,11 +112,11 @@ impl Automations<'_> {
     }
 }
 
-impl List<AutomationSummary> {
-    /// Lists only automations with this status.
-    #[expect(clippy::needless_pass_by_value, reason = "a status is named where it is given")]
-    pub fn status(self, status: AutomationStatus) -> Self {
-        self.with_query("status", status.as_str())
+filters! {
+    /// Filters for [`Automations::list`].
+    AutomationSummary {
+        /// Lists only automations with this status.
+        status: AutomationStatus;
     }
 }
 

@@ -1,6 +1,6 @@
 //! The recipients of a broadcast and their clicked links. (The specification doesn't define them; the format is Resend's.)
 
-use crate::{client::List, types::ContactId};
+use crate::types::ContactId;
 
 open_enum! {
     /// The type of event that a broadcast's recipient had.
@@ -39,7 +39,7 @@ open_enum! {
 record! {
     /// A recipient of a broadcast.
     pub struct BroadcastRecipient {
-        /// An opaque cursor for [`List::after`], not the ID of a record.
+        /// An opaque cursor for [`List::after`](crate::List::after), not the ID of a record.
         pub id: String,
         /// The contact; `None` if no contact has this address anymore.
         pub contact_id: Option<ContactId>,
@@ -68,7 +68,7 @@ record! {
 record! {
     /// A clicked link in a broadcast.
     pub struct ClickedLink {
-        /// An opaque cursor for [`List::after`], not the ID of a record.
+        /// An opaque cursor for [`List::after`](crate::List::after), not the ID of a record.
         pub id: String,
         /// The link's URL.
         pub url: String,
@@ -81,16 +81,12 @@ record! {
 
 items!(BroadcastRecipient, ClickedLink);
 
-/// Filters for [`Broadcasts::recipients`](super::Broadcasts::recipients).
-impl List<BroadcastRecipient> {
-    /// Lists only recipients whose address contains this text.
-    pub fn email(self, part: impl Into<String>) -> Self {
-        self.with_query("email", part)
-    }
-
-    /// Lists only recipients with this type of bounce; for [`RecipientType::Bounced`] only.
-    #[expect(clippy::needless_pass_by_value, reason = "a type is named where it is given")]
-    pub fn bounce_type(self, bounce: BounceType) -> Self {
-        self.with_query("bounce_type", bounce.as_str())
+filters! {
+    /// Filters for [`Broadcasts::recipients`](super::Broadcasts::recipients).
+    BroadcastRecipient {
+        /// Lists only recipients whose address contains this text.
+        email: String;
+        /// Lists only recipients with this type of bounce; for [`RecipientType::Bounced`] only.
+        bounce_type: BounceType;
     }
 }

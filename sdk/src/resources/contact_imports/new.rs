@@ -177,17 +177,8 @@ impl NewContactImport {
         let boundary = format!("idempost-{:032x}", rand::random::<u128>());
         let mut text = String::new();
         let mut part = |name: &str, content: &str| {
-            for piece in [
-                "--",
-                &boundary,
-                "\r\ncontent-disposition: form-data; name=\"",
-                name,
-                "\"\r\n\r\n",
-                content,
-                "\r\n",
-            ] {
-                text.push_str(piece);
-            }
+            let head = format!("--{boundary}\r\ncontent-disposition: form-data; name=\"{name}\"\r\n\r\n");
+            text.extend([&head, content, "\r\n"]);
         };
         let json = |value: Result<String, serde_json::Error>| value.unwrap_or_default();
         if self.columns != ColumnMap::default() {

@@ -68,11 +68,10 @@ impl ContactImports<'_> {
     }
 }
 
-/// Filters for [`ContactImports::list`].
-impl List<ContactImport> {
-    /// Lists only imports with this status.
-    #[expect(clippy::needless_pass_by_value, reason = "a status is named where it is given")]
-    pub fn status(self, status: ContactImportStatus) -> Self {
-        self.with_query("status", status.as_str())
+filters! {
+    /// Filters for [`ContactImports::list`].
+    ContactImport {
+        /// Lists only imports with this status.
+        status: ContactImportStatus;
     }
 }

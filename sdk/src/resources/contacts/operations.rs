@@ -120,13 +120,13 @@ impl Contacts<'_> {
     }
 }
 
-/// Filters for [`Contacts::list`].
-impl List<ContactSummary> {
-    /// Restricts the list to the contacts of a segment: `GET /contacts?segment_id=…`.
-    ///
-    /// [`Segments::contacts`](crate::resources::segments::Segments::contacts) lists them using the segment's own path.
-    pub fn segment_id(self, segment: impl Into<SegmentId>) -> Self {
-        self.with_query("segment_id", segment.into())
+filters! {
+    /// Filters for [`Contacts::list`].
+    ContactSummary {
+        /// Restricts the list to the contacts of a segment: `GET /contacts?segment_id=…`.
+        ///
+        /// [`Segments::contacts`](crate::resources::segments::Segments::contacts) lists them using the segment's own path.
+        segment_id: SegmentId;
     }
 }
 

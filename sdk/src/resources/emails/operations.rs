@@ -6,7 +6,7 @@ use super::{
     metrics::{EmailMetrics, EmailMetricsQuery},
     new::{self, BatchEmail, Email},
     record::{Accepted, AcceptedBatch, SentEmail, SentEmailSummary},
-    share::{SharedEmail, share},
+    share::SharedEmail,
 };
 use crate::{
     call::{Call, Operation},
@@ -100,6 +100,21 @@ operations! {
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`Email::check`] finds, before anything is sent.
     fn send() with body (email: &Email) -> Call<Accepted> = POST["/emails"].keyed();
+
+    /// Creates a link that lets anyone read a sent email for 48 hours: `POST /emails/{id}/share`. [`Call::expires_in`] shortens this time. A link
+    /// can't be revoked. (The specification doesn't define this operation.)
+    ///
+    /// ```
+    /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
+    /// use std::time::Duration;
+    ///
+    /// let id = "4ef9a417-02e9-4d39-ad75-9611e0fcc33c";
+    /// let link = client.emails().share(id).expires_in(Duration::from_secs(7_200)).await?;
+    /// println!("{}", link.url);
+    /// # Ok(())
+    /// # }
+    /// ```
+    fn share(id: EmailId) -> Call<SharedEmail> = POST["/emails/" id "/share"].idempotent();
 }
 
 impl Emails<'_> {
@@ -117,23 +132,6 @@ impl Emails<'_> {
             .with_ids(emails.len())
             .with_body(new::batch_body(emails));
         Call::new(&self.client.core, operation)
-    }
-
-    /// Creates a link that lets anyone read a sent email for 48 hours: `POST /emails/{id}/share`. [`Call::expires_in`] shortens this time. A link
-    /// can't be revoked. (The specification doesn't define this operation.)
-    ///
-    /// ```
-    /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
-    /// use std::time::Duration;
-    ///
-    /// let id = "4ef9a417-02e9-4d39-ad75-9611e0fcc33c";
-    /// let link = client.emails().share(id).expires_in(Duration::from_secs(7_200)).await?;
-    /// println!("{}", link.url);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn share(&self, id: impl Into<EmailId>) -> Call<SharedEmail> {
-        share(self.client, "emails.share", id.into().as_str())
     }
 
     /// Waits until an email has been delivered or has failed: [`LastEvent::is_delivered`](crate::emails::LastEvent::is_delivered),

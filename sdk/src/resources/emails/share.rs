@@ -5,8 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::{
-    call::{Call, Operation},
-    client::Client,
+    call::Call,
     problem::{Problems, Validate, Validator, limits},
     types::EmailId,
 };
@@ -40,12 +39,6 @@ impl Validate for Lifetime {
     }
 }
 
-/// Creates a call that shares the sent or received email with this ID. A second link is harmless, so the call is retried.
-pub(crate) fn share(client: &Client, name: &'static str, id: &str) -> Call<SharedEmail> {
-    let operation = Operation::new(name, http::Method::POST, "/emails/").with_id(id, "/share").idempotent();
-    Call::new(&client.core, operation)
-}
-
 impl Call<SharedEmail> {
     /// Sets how long the link is valid, up to 48 hours, which is the default. Fractions of a second are rounded up.
     ///
@@ -66,6 +59,7 @@ fn format_duration(seconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Client;
 
     #[test]
     fn a_lifetime_is_written_in_words() {

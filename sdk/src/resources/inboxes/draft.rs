@@ -196,7 +196,7 @@ fn null<T, S: Serializer>(_: &T, serializer: S) -> Result<S::Ok, S::Error> {
 }
 
 /// Options for sending a draft.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(super) struct SendDraft {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) headers: BTreeMap<String, String>,

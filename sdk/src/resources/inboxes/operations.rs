@@ -1,6 +1,5 @@
 //! The operations on inboxes.
 
-use http::Method;
 use serde::Serialize;
 
 use super::{
@@ -14,7 +13,7 @@ use super::{
     },
 };
 use crate::{
-    call::{Call, Operation},
+    call::Call,
     client::List,
     problem::Validator,
     resources::shared::{Deleted, Reference},
@@ -172,50 +171,30 @@ operations! {
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`InboxDraftPatch::check`] finds, before anything is sent.
     fn update_draft(inbox: InboxId, draft: InboxDraftId) with body (patch: &InboxDraftPatch) -> Call<Reference<InboxDraftId>>
         = PATCH["/inboxes/" inbox "/drafts/" draft];
-}
 
-impl Inboxes<'_> {
     /// Adds 1 to 10 labels to a thread, and returns all its labels: `POST /inboxes/{inbox}/threads/{thread_id}/labels`. It is idempotent.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) if there are no or too many labels, or if one is empty, before anything is sent.
-    pub fn add_labels<T: Into<InboxLabelId>>(
-        &self,
-        inbox: impl Into<InboxId>,
-        thread: impl Into<InboxThreadId>,
-        labels: impl IntoIterator<Item = T>,
-    ) -> Call<InboxLabels> {
-        let labels = Labels::new(1, labels);
-        let operation = labels_operation("inboxes.add_labels", Method::POST, &inbox.into(), &thread.into());
-        Call::new(&self.client.core, operation.idempotent().validate(&labels).with_json(&labels))
-    }
+    fn add_labels(inbox: InboxId, thread: InboxThreadId; labels: [InboxLabelId])
+        with input (Labels { labels, min: 1 }) -> Call<InboxLabels>
+        = POST["/inboxes/" inbox "/threads/" thread "/labels"].idempotent();
 
     /// Replaces all labels of a thread with up to 10 new ones: `PUT /inboxes/{inbox}/threads/{thread_id}/labels`.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) if there are too many, or if one is empty, before anything is sent.
-    pub fn replace_labels<T: Into<InboxLabelId>>(
-        &self,
-        inbox: impl Into<InboxId>,
-        thread: impl Into<InboxThreadId>,
-        labels: impl IntoIterator<Item = T>,
-    ) -> Call<InboxLabels> {
-        let labels = Labels::new(0, labels);
-        let operation =
-            labels_operation("inboxes.replace_labels", Method::PUT, &inbox.into(), &thread.into());
-        Call::new(&self.client.core, operation.validate(&labels).with_json(&labels))
-    }
+    fn replace_labels(inbox: InboxId, thread: InboxThreadId; labels: [InboxLabelId])
+        with input (Labels { labels, min: 0 }) -> Call<InboxLabels>
+        = PUT["/inboxes/" inbox "/threads/" thread "/labels"];
 
     /// Sends a draft: `POST /inboxes/{inbox}/drafts/{draft_id}/send`. A draft can be sent only once; another attempt is a conflict (409). Like
     /// [`reply`](Self::reply), it has an `Idempotency-Key`.
-    pub fn send_draft(
-        &self,
-        inbox: impl Into<InboxId>,
-        draft: impl Into<InboxDraftId>,
-    ) -> Call<SentInboxEmail> {
-        self.send_draft_with_headers(inbox, draft, std::iter::empty::<(String, String)>())
-    }
+    fn send_draft(inbox: InboxId, draft: InboxDraftId) with input (SendDraft::default()) -> Call<SentInboxEmail>
+        = POST["/inboxes/" inbox "/drafts/" draft "/send"].keyed();
+}
 
+impl Inboxes<'_> {
     /// Sends a draft with custom headers: [`send_draft`](Self::send_draft).
     ///
     /// # Errors
@@ -227,23 +206,8 @@ impl Inboxes<'_> {
         headers: impl IntoIterator<Item = (N, V)>,
     ) -> Call<SentInboxEmail> {
         let headers = headers.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
-        let input = SendDraft { headers };
-        let operation = Operation::new("inboxes.send_draft", Method::POST, "/inboxes/")
-            .with_id(inbox.into().as_str(), "/drafts/")
-            .with_id(draft.into().as_str(), "/send");
-        Call::new(&self.client.core, operation.keyed().validate(&input).with_json(&input))
+        self.send_draft(inbox, draft).with_input(&SendDraft { headers })
     }
-}
-
-fn labels_operation(
-    name: &'static str,
-    method: Method,
-    inbox: &InboxId,
-    thread: &InboxThreadId,
-) -> Operation {
-    Operation::new(name, method, "/inboxes/")
-        .with_id(inbox.as_str(), "/threads/")
-        .with_id(thread.as_str(), "/labels")
 }
 
 /// The labels of a thread, at least `min`.
@@ -255,50 +219,30 @@ struct Labels {
 }
 
 impl Labels {
-    fn new<T: Into<InboxLabelId>>(min: usize, labels: impl IntoIterator<Item = T>) -> Self {
-        Self { labels: labels.into_iter().map(Into::into).collect(), min }
-    }
-
     fn validate(&self, v: &mut Validator) {
         let found = self.labels.len();
         if found < self.min || found > 10 {
             let rule = format!("`labels` must have {} to 10 labels", self.min);
             v.field("labels", |v| v.report_found("count", rule, found));
         }
-        v.for_each_item("labels", &self.labels, |v, label| {
-            if label.as_str().is_empty() {
-                v.report("empty", "an ID must not be empty");
-            }
-        });
+        v.check_ids("labels", self.labels.iter().map(InboxLabelId::as_str));
     }
 }
 
 validate!(private Labels);
 
-/// Joins the values of a filter, as the service expects them.
-fn join_values<T: Into<String>>(values: impl IntoIterator<Item = T>) -> String {
-    values.into_iter().map(Into::into).collect::<Vec<_>>().join(",")
-}
-
 /// The filters shared by thread lists and thread searches.
 macro_rules! thread_filters {
-    ($(#[$doc:meta])* $item:ty) => {
-        $(#[$doc])*
-        impl List<$item> {
-            /// Restricts the result to these folders; the default is `inbox` or, with labels, `inbox`, `archive` and `sent`.
-            pub fn folders(self, folders: impl IntoIterator<Item = InboxFolder>) -> Self {
-                let folders = folders.into_iter().map(|folder| folder.as_str().to_owned());
-                self.with_query("folders", join_values(folders))
-            }
-
-            /// Restricts the result to threads with any of these labels.
-            pub fn labels<T: Into<InboxLabelId>>(self, labels: impl IntoIterator<Item = T>) -> Self {
-                self.with_query("labels", join_values(labels.into_iter().map(Into::into)))
-            }
-
-            /// Restricts the result to read or unread threads.
-            pub fn read(self, read: bool) -> Self {
-                self.with_query("read", read.to_string())
+    ($(#[$meta:meta])* $item:ty) => {
+        filters! {
+            $(#[$meta])*
+            $item {
+                /// Restricts the result to these folders; the default is `inbox` or, with labels, `inbox`, `archive` and `sent`.
+                folders: [InboxFolder];
+                /// Restricts the result to threads with any of these labels.
+                labels: [InboxLabelId];
+                /// Restricts the result to read or unread threads.
+                read: bool;
             }
         }
     };
@@ -314,47 +258,26 @@ thread_filters! {
     InboxThreadMatch
 }
 
-/// Filters for [`Inboxes::search`] that apply to emails. If several addresses are given, any of them may match; each matches part of an address,
-/// ignoring case.
-impl List<InboxThreadMatch> {
-    /// Searches subject, body, addresses and attachment names, at most 256 characters and 32 words. Quotes enclose a phrase; words and phrases after
-    /// `-` are excluded.
-    pub fn query(self, query: impl Into<String>) -> Self {
-        self.with_query("query", query)
-    }
-
-    /// Searches the sender, at most 20 values.
-    pub fn from<T: Into<String>>(self, addresses: impl IntoIterator<Item = T>) -> Self {
-        self.with_query("from", join_values(addresses))
-    }
-
-    /// Searches the `To` addresses, at most 20 values.
-    pub fn to<T: Into<String>>(self, addresses: impl IntoIterator<Item = T>) -> Self {
-        self.with_query("to", join_values(addresses))
-    }
-
-    /// Searches the `Cc` addresses, at most 20 values.
-    pub fn cc<T: Into<String>>(self, addresses: impl IntoIterator<Item = T>) -> Self {
-        self.with_query("cc", join_values(addresses))
-    }
-
-    /// Searches the `Bcc` addresses, at most 20 values.
-    pub fn bcc<T: Into<String>>(self, addresses: impl IntoIterator<Item = T>) -> Self {
-        self.with_query("bcc", join_values(addresses))
-    }
-
-    /// Finds emails with or without attachments.
-    pub fn has_attachment(self, has: bool) -> Self {
-        self.with_query("has_attachment", has.to_string())
-    }
-
-    /// Finds emails since a date, such as `2026-09-01`, or an ISO 8601 time.
-    pub fn start_date(self, date: impl Into<String>) -> Self {
-        self.with_query("start_date", date)
-    }
-
-    /// Finds emails up to and including a date, or up to an ISO 8601 time.
-    pub fn end_date(self, date: impl Into<String>) -> Self {
-        self.with_query("end_date", date)
+filters! {
+    /// Filters for [`Inboxes::search`] that apply to emails. If several addresses are given, any of them may match; each matches part of an address,
+    /// ignoring case.
+    InboxThreadMatch {
+        /// Searches subject, body, addresses and attachment names, at most 256 characters and 32 words. Quotes enclose a phrase; words and phrases
+        /// after `-` are excluded.
+        query: String;
+        /// Searches the sender, at most 20 values.
+        from: [String];
+        /// Searches the `To` addresses, at most 20 values.
+        to: [String];
+        /// Searches the `Cc` addresses, at most 20 values.
+        cc: [String];
+        /// Searches the `Bcc` addresses, at most 20 values.
+        bcc: [String];
+        /// Finds emails with or without attachments.
+        has_attachment: bool;
+        /// Finds emails since a date, such as `2026-09-01`, or an ISO 8601 time.
+        start_date: String;
+        /// Finds emails up to and including a date, or up to an ISO 8601 time.
+        end_date: String;
     }
 }

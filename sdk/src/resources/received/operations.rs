@@ -9,10 +9,7 @@ use super::{
 use crate::{
     call::{Call, Operation},
     client::List,
-    resources::{
-        emails::{SharedEmail, share::share},
-        shared::EmailAttachment,
-    },
+    resources::{emails::SharedEmail, shared::EmailAttachment},
     types::{AttachmentId, ReceivedEmailId},
 };
 
@@ -49,6 +46,21 @@ operations! {
     /// Gets an attachment with a new download URL: `GET /emails/receiving/{email_id}/attachments/{attachment_id}`.
     fn attachment(id: ReceivedEmailId, attachment: AttachmentId) -> Call<EmailAttachment>
         = GET["/emails/receiving/" id "/attachments/" attachment];
+
+    /// Creates a link that lets anyone read a received email for 48 hours: `POST /emails/{id}/share`. [`Call::expires_in`] shortens this time. A link
+    /// can't be revoked. (The specification doesn't define this operation.)
+    ///
+    /// ```
+    /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
+    /// use std::time::Duration;
+    ///
+    /// let id = "4ef9a417-02e9-4d39-ad75-9611e0fcc33c";
+    /// let link = client.received().share(id).expires_in(Duration::from_secs(7_200)).await?;
+    /// println!("{}", link.url);
+    /// # Ok(())
+    /// # }
+    /// ```
+    fn share(id: ReceivedEmailId) -> Call<SharedEmail> = POST["/emails/" id "/share"].idempotent();
 }
 
 impl Received<'_> {
@@ -71,23 +83,6 @@ impl Received<'_> {
     /// ```
     pub fn since(&self, id: impl Into<ReceivedEmailId>) -> List<ReceivedEmailSummary> {
         self.list().before(id.into())
-    }
-
-    /// Creates a link that lets anyone read a received email for 48 hours: `POST /emails/{id}/share`. [`Call::expires_in`] shortens this time. A link
-    /// can't be revoked. (The specification doesn't define this operation.)
-    ///
-    /// ```
-    /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
-    /// use std::time::Duration;
-    ///
-    /// let id = "4ef9a417-02e9-4d39-ad75-9611e0fcc33c";
-    /// let link = client.received().share(id).expires_in(Duration::from_secs(7_200)).await?;
-    /// println!("{}", link.url);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn share(&self, id: impl Into<ReceivedEmailId>) -> Call<SharedEmail> {
-        share(self.client, "received.share", id.into().as_str())
     }
 
     /// Prepares a copy of a received email, with its subject, bodies and attachments, for other recipients. Set the sender and recipients, and

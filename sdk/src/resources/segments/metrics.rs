@@ -1,6 +1,6 @@
 //! Segment metrics. (The specification doesn't define them; the format is that of Resend's private beta.)
 
-use crate::{problem::Validator, types::SegmentId};
+use crate::{problem::Validator, resources::shared::join_values, types::SegmentId};
 
 open_enum! {
     /// A count of contacts.
@@ -48,13 +48,12 @@ impl SegmentMetricsQuery {
 
     /// Returns the query parameters that are set.
     pub(super) fn parameters(&self) -> Vec<(&'static str, String)> {
-        let joined = |items: Vec<&str>| (!items.is_empty()).then(|| items.join(","));
         let parameters = [
-            ("metrics", joined(self.metrics.iter().map(SegmentMetric::as_str).collect())),
-            ("dimensions", self.by_segment.then(|| "segment".to_owned())),
-            ("segment_id", joined(self.segments.iter().map(SegmentId::as_str).collect())),
+            ("metrics", join_values(&self.metrics)),
+            ("dimensions", join_values(self.by_segment.then_some("segment"))),
+            ("segment_id", join_values(&self.segments)),
         ];
-        parameters.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+        parameters.into_iter().filter(|(_, value)| !value.is_empty()).collect()
     }
 
     fn validate(&self, v: &mut Validator) {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::record::{EmailMetric, MetricsDimension, MetricsGranularity};
 use crate::{
     problem::Validator,
+    resources::shared::join_values,
     types::{BroadcastId, DomainId, EmailId, Timestamp},
 };
 
@@ -58,20 +59,18 @@ impl EmailMetricsQuery {
 
     /// Returns the query parameters that are set.
     pub(in crate::resources::emails) fn parameters(&self) -> Vec<(&'static str, String)> {
-        let joined = |items: Vec<&str>| (!items.is_empty()).then(|| items.join(","));
-        let date = |date: &Option<Timestamp>| date.as_ref().map(|date| date.as_str().to_owned());
         let parameters = [
-            ("start_date", date(&self.start_date)),
-            ("end_date", date(&self.end_date)),
-            ("timezone", self.timezone.clone()),
-            ("granularity", self.granularity.as_ref().map(|granularity| granularity.as_str().to_owned())),
-            ("metrics", joined(self.metrics.iter().map(EmailMetric::as_str).collect())),
-            ("dimensions", joined(self.dimensions.iter().map(MetricsDimension::as_str).collect())),
-            ("domain_id", joined(self.domains.iter().map(DomainId::as_str).collect())),
-            ("email_id", joined(self.emails.iter().map(EmailId::as_str).collect())),
-            ("broadcast_id", joined(self.broadcasts.iter().map(BroadcastId::as_str).collect())),
+            ("start_date", join_values(&self.start_date)),
+            ("end_date", join_values(&self.end_date)),
+            ("timezone", join_values(&self.timezone)),
+            ("granularity", join_values(&self.granularity)),
+            ("metrics", join_values(&self.metrics)),
+            ("dimensions", join_values(&self.dimensions)),
+            ("domain_id", join_values(&self.domains)),
+            ("email_id", join_values(&self.emails)),
+            ("broadcast_id", join_values(&self.broadcasts)),
         ];
-        parameters.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+        parameters.into_iter().filter(|(_, value)| !value.is_empty()).collect()
     }
 
     fn validate(&self, v: &mut Validator) {
