@@ -98,8 +98,7 @@ async fn a_post_without_a_key_is_never_retried_after_it_was_sent() {
 #[tokio::test(start_paused = true)]
 async fn an_untrusted_peer_is_not_retried() {
     // B-24
-    let script = Script::of([untrusted()]);
-    let error = script.client().emails().send(&email()).await.unwrap_err();
+    let error = Script::of([untrusted()]).client().emails().send(&email()).await.unwrap_err();
     assert_eq!((error.outcome(), error.is_retryable(), error.attempts()), (Outcome::NotSent, false, 1));
 }
 
@@ -113,8 +112,7 @@ async fn retry_after_is_respected_up_to_a_minute() {
     let pause = (seen[1].at - seen[0].at).as_secs_f64();
     assert!((7.0..=8.8).contains(&pause), "{pause}");
 
-    let script = Script::of([limited("61")]);
-    let error = script.client().emails().send(&email()).await.unwrap_err();
+    let error = Script::of([limited("61")]).client().emails().send(&email()).await.unwrap_err();
     assert_eq!(error.retry_after(), Some(Duration::from_secs(61)));
     assert_eq!((error.outcome(), error.attempts()), (Outcome::Rejected, 1));
 
@@ -290,8 +288,7 @@ async fn the_retry_budget_limits_traffic_during_an_outage() {
 async fn a_short_outage_or_a_rate_limit_doesn_t_exhaust_the_retry_budget_of_many_calls() {
     // The number of failures equals two attempts per call.
     let outage = (0..200).map(|_| Reply::error(503, "service_unavailable"));
-    let script = Script::of(outage.chain((0..200).map(|_| accepted())));
-    let client = script.client();
+    let client = Script::of(outage.chain((0..200).map(|_| accepted()))).client();
     let sent =
         futures_util::future::join_all((0..100).map(|_| async { client.emails().send(&email()).await }))
             .await;
@@ -405,8 +402,7 @@ async fn a_batch_response_must_have_an_id_for_every_email() {
         let data: Vec<_> = ids.iter().map(|id| json!({"id": id})).collect();
         Reply::json(200, json!({"data": data}))
     };
-    let script = Script::of([answer(&["x", "y", "z"])]);
-    let accepted = script.client().emails().send_batch(&batch).await.unwrap();
+    let accepted = Script::of([answer(&["x", "y", "z"])]).client().emails().send_batch(&batch).await.unwrap();
     assert_eq!(accepted.data.iter().map(|email| email.id.as_str()).collect::<Vec<_>>(), ["x", "y", "z"]);
     for ids in [&["x", "y"][..], &["w", "x", "y", "z"], &[]] {
         let script = Script::of([answer(ids), answer(ids)]);
@@ -478,8 +474,7 @@ async fn a_response_states_the_used_quota_and_whether_it_is_a_repeated_one() {
         (&[("idempotent-replayed", "false")], false, (None, None)),
     ] {
         let answer = headers.iter().fold(accepted(), |answer, (name, value)| answer.header(name, value));
-        let script = Script::of([answer]);
-        let raw = script.client().emails().send(&email()).with_response().await.unwrap();
+        let raw = Script::of([answer]).client().emails().send(&email()).with_response().await.unwrap();
         let quota = raw.quota_used();
         assert_eq!((raw.is_replayed(), (quota.daily, quota.monthly)), (replayed, used), "{headers:?}");
     }
@@ -661,8 +656,7 @@ async fn headers_of_the_credential_and_the_connection_are_rejected() {
 
 #[tokio::test(start_paused = true)]
 async fn a_malformed_headers_value_is_not_repeated() {
-    let script = Script::of([]);
-    let error = script.client().emails().get("e1").header("x-token", "sentinel\n").await.unwrap_err();
+    let error = Script::of([]).client().emails().get("e1").header("x-token", "sentinel\n").await.unwrap_err();
     assert!(matches!(error, Error::Invalid(_)), "{error:?}");
     let shown = format!("{error} {error:?}");
     assert!(shown.contains("x-token") && !shown.contains("sentinel"), "{shown}");

@@ -98,8 +98,7 @@ async fn a_single_page_and_an_empty_list_both_end() {
     // LIST-B6
     let many: Vec<String> = (0..150).map(|i| i.to_string()).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
-    let script = Script::of([page(&many, false), page(&[], false)]);
-    let client = script.client();
+    let client = Script::of([page(&many, false), page(&[], false)]).client();
     assert_eq!(client.emails().list().stream().count().await, 150);
     assert_eq!(client.emails().list().stream().count().await, 0);
 }

@@ -92,8 +92,7 @@ async fn a_function_is_never_asked_about_an_unsafe_or_useless_retry() {
 
 #[tokio::test(start_paused = true)]
 async fn deadline_and_budget_limit_a_function_that_always_repeats() {
-    let script = Script::of((0..3).map(|_| busy()));
-    let call = script.client().emails().send(&email()).retry(insistent());
+    let call = Script::of((0..3).map(|_| busy())).client().emails().send(&email()).retry(insistent());
     let error = call.timeout(PAUSE * 2 + Duration::from_secs(5)).await.unwrap_err();
     assert_eq!((error.attempts(), error.retry_budget_exhausted()), (3, false));
 

@@ -142,8 +142,7 @@ async fn a_call_without_a_span_leaves_the_application_s_span_alone() {
     use tracing::field::Empty;
 
     let exported = Exported::up_to(LevelFilter::INFO);
-    let script = Script::of([Reply::json(404, json!({"name": "not_found"}))]).odd();
-    let client = script.client();
+    let client = Script::of([Reply::json(404, json!({"name": "not_found"}))]).odd().client();
     let span = tracing::info_span!(
         "handler",
         otel.status_code = Empty,
