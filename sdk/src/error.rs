@@ -219,21 +219,11 @@ impl Error {
     }
 }
 
-impl From<AuthError> for Error {
-    fn from(error: AuthError) -> Self {
-        Self::Auth(Arc::new(error))
-    }
-}
-
-impl From<Problem> for Error {
-    fn from(problem: Problem) -> Self {
-        Self::Invalid(problem.into())
-    }
-}
-
-impl From<Problems> for Error {
-    fn from(problems: Problems) -> Self {
-        Self::Invalid(problems)
+conversions! {
+    Error {
+        AuthError: error => Self::Auth(Arc::new(error)),
+        Problem: problem => Self::Invalid(problem.into()),
+        Problems: problems => Self::Invalid(problems),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Setters of inputs, conversions of newtypes over `String`, and `Debug` for types with parts that must not or can't be shown.
+//! Setters of inputs, conversions, and `Debug` for types with parts that must not or can't be shown.
 
 /// Defines chainable setters. Their type is `#[must_use]`, so that a result that was dropped is noticed.
 ///
@@ -86,30 +86,35 @@ macro_rules! setters {
     };
 }
 
+/// Implements conversions into a type.
+///
+/// ```text
+/// conversions! {
+///     SigningSecret {
+///         /// Wraps a stored secret.
+///         String: text => Self(text.into()),
+///     }
+/// }
+/// ```
+macro_rules! conversions {
+    ($($to:ty { $($(#[$meta:meta])* $from:ty: $value:ident => $result:expr,)+ })+) => {
+        $($($(#[$meta])* impl From<$from> for $to {
+            fn from($value: $from) -> Self {
+                $result
+            }
+        })+)+
+    };
+}
+
 /// Implements the conversions from text, and `Display`, for a newtype over `String`.
 macro_rules! from_text {
     ($name:ident) => {
-        impl From<String> for $name {
-            fn from(text: String) -> Self {
-                Self(text)
-            }
-        }
-
-        impl From<&str> for $name {
-            fn from(text: &str) -> Self {
-                Self(text.to_owned())
-            }
-        }
-
-        impl From<&String> for $name {
-            fn from(text: &String) -> Self {
-                Self(text.clone())
-            }
-        }
-
-        impl From<std::borrow::Cow<'_, str>> for $name {
-            fn from(text: std::borrow::Cow<'_, str>) -> Self {
-                Self(text.into_owned())
+        conversions! {
+            $name {
+                String: text => Self(text),
+                &str: text => Self(text.to_owned()),
+                &String: text => Self(text.clone()),
+                std::borrow::Cow<'_, str>: text => Self(text.into_owned()),
             }
         }
 

@@ -87,21 +87,11 @@ pub(crate) struct Collected {
     pub(crate) missing: Option<TransportError>,
 }
 
-impl From<Bytes> for ResponseBody {
-    fn from(bytes: Bytes) -> Self {
-        Self(Source::Bytes(bytes))
-    }
-}
-
-impl From<Vec<u8>> for ResponseBody {
-    fn from(bytes: Vec<u8>) -> Self {
-        Self::from(Bytes::from(bytes))
-    }
-}
-
-impl From<&'static str> for ResponseBody {
-    fn from(text: &'static str) -> Self {
-        Self::from(Bytes::from_static(text.as_bytes()))
+conversions! {
+    ResponseBody {
+        Bytes: bytes => Self(Source::Bytes(bytes)),
+        Vec<u8>: bytes => Self::from(Bytes::from(bytes)),
+        &'static str: text => Self::from(Bytes::from_static(text.as_bytes())),
     }
 }
 

@@ -78,21 +78,11 @@ impl Recipients {
     }
 }
 
-impl From<&str> for Recipients {
-    fn from(address: &str) -> Self {
-        Self(vec![address.to_owned()])
-    }
-}
-
-impl From<String> for Recipients {
-    fn from(address: String) -> Self {
-        Self(vec![address])
-    }
-}
-
-impl From<&String> for Recipients {
-    fn from(address: &String) -> Self {
-        Self(vec![address.clone()])
+conversions! {
+    Recipients {
+        &str: address => Self(vec![address.to_owned()]),
+        String: address => Self(vec![address]),
+        &String: address => Self(vec![address.clone()]),
     }
 }
 

@@ -39,16 +39,9 @@ macro_rules! ids {
         lenient_text!($name, absent: None);
         text_field!($name => $crate::types::fields::Kind::Text);
 
-        impl From<&$name> for $name {
-            fn from(id: &$name) -> Self {
-                id.clone()
-            }
-        }
-
-        impl From<$name> for String {
-            fn from(id: $name) -> Self {
-                id.0
-            }
+        conversions! {
+            $name { &$name: id => id.clone(), }
+            String { $name: id => id.0, }
         }
 
         impl AsRef<str> for $name {

@@ -66,31 +66,22 @@ impl From<Scalar> for Value {
     }
 }
 
-/// Infinity and NaN can't be represented on the wire; validation rejects them.
-impl From<f64> for Scalar {
-    fn from(number: f64) -> Self {
-        Number::from_f64(number).map_or(Self::Other(Value::Null), Self::Number)
+conversions! {
+    Scalar {
+        /// Infinity and NaN can't be represented on the wire; validation rejects them.
+        f64: number => Number::from_f64(number).map_or(Self::Other(Value::Null), Self::Number),
+        /// Converts to the number with the same digits: `1.1`, not `1.100000023841858`.
+        f32: number => Self::from(number.to_string().parse().unwrap_or(f64::from(number))),
     }
 }
 
-/// Converts to the number with the same digits: `1.1`, not `1.100000023841858`.
-impl From<f32> for Scalar {
-    fn from(number: f32) -> Self {
-        Self::from(number.to_string().parse().unwrap_or(f64::from(number)))
-    }
-}
-
-macro_rules! conversions {
+macro_rules! variants {
     ($($variant:ident: $($from:ty),+;)+) => {
-        $($(impl From<$from> for Scalar {
-            fn from(value: $from) -> Self {
-                Self::$variant(value.into())
-            }
-        })+)+
+        $(conversions! { Scalar { $($from: value => Self::$variant(value.into()),)+ } })+
     };
 }
 
-conversions! {
+variants! {
     Text: String, &str, &String;
     Boolean: bool;
     Number: Number, i8, i16, i32, i64, isize, u8, u16, u32, u64, usize;

@@ -32,22 +32,12 @@ impl ScheduledAt {
 
 from_text!(ScheduledAt);
 
-impl From<&Timestamp> for ScheduledAt {
-    fn from(time: &Timestamp) -> Self {
-        Self(time.to_rfc3339().unwrap_or_else(|| time.as_str().to_owned()))
-    }
-}
-
-impl From<Timestamp> for ScheduledAt {
-    fn from(time: Timestamp) -> Self {
-        Self::from(&time)
-    }
-}
-
-/// A time after the year 9999 can't be represented on the wire: it becomes empty, which validation rejects.
-impl From<SystemTime> for ScheduledAt {
-    fn from(time: SystemTime) -> Self {
-        Self(jiff::Timestamp::try_from(time).map(|time| time.to_string()).unwrap_or_default())
+conversions! {
+    ScheduledAt {
+        &Timestamp: time => Self(time.to_rfc3339().unwrap_or_else(|| time.as_str().to_owned())),
+        Timestamp: time => Self::from(&time),
+        /// A time after the year 9999 can't be represented on the wire: it becomes empty, which validation rejects.
+        SystemTime: time => Self(jiff::Timestamp::try_from(time).map(|time| time.to_string()).unwrap_or_default()),
     }
 }
 

@@ -149,29 +149,14 @@ issued!(
     SigningSecret
 );
 
-/// Wraps a stored secret. [`WebhookVerifier::new`](crate::webhooks::WebhookVerifier::new) validates its format.
-impl From<String> for SigningSecret {
-    fn from(text: String) -> Self {
-        Self(text.into())
+conversions! {
+    SigningSecret {
+        /// Wraps a stored secret. [`WebhookVerifier::new`](crate::webhooks::WebhookVerifier::new) validates its format.
+        String: text => Self(text.into()),
+        &str: text => Self(text.into()),
+        &Self: secret => secret.clone(),
     }
-}
-
-impl From<&str> for SigningSecret {
-    fn from(text: &str) -> Self {
-        Self(text.into())
-    }
-}
-
-impl From<&Self> for SigningSecret {
-    fn from(secret: &Self) -> Self {
-        secret.clone()
-    }
-}
-
-impl From<String> for RefreshToken {
-    fn from(text: String) -> Self {
-        Self(text.into())
-    }
+    RefreshToken { String: text => Self(text.into()), }
 }
 
 #[cfg(test)]

@@ -88,21 +88,11 @@ impl AutomationEmail {
     }
 }
 
-impl From<&str> for AutomationEmail {
-    fn from(template: &str) -> Self {
-        Self::new(template)
-    }
-}
-
-impl From<TemplateId> for AutomationEmail {
-    fn from(template: TemplateId) -> Self {
-        Self::new(template)
-    }
-}
-
-impl From<&TemplateId> for AutomationEmail {
-    fn from(template: &TemplateId) -> Self {
-        Self::new(template)
+conversions! {
+    AutomationEmail {
+        &str: template => Self::new(template),
+        TemplateId: template => Self::new(template),
+        &TemplateId: template => Self::new(template),
     }
 }
 

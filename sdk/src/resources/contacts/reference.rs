@@ -28,22 +28,14 @@ impl ContactRef {
 
 from_text!(ContactRef);
 
-macro_rules! conversions {
-    ($($(#[$meta:meta])* $from:ty: $name:ident => $text:expr,)+) => {
-        $($(#[$meta])* impl From<$from> for ContactRef {
-            fn from($name: $from) -> Self {
-                Self($text)
-            }
-        })+
-    };
-}
-
 conversions! {
-    ContactId: id => id.into(),
-    &ContactId: id => id.as_str().to_owned(),
-    &ContactRef: contact => contact.0.clone(),
-    /// Refers to the contact by its ID.
-    &Contact: contact => contact.id.as_str().to_owned(),
-    /// Refers to the contact by its ID.
-    &ContactSummary: contact => contact.id.as_str().to_owned(),
+    ContactRef {
+        ContactId: id => Self(id.into()),
+        &ContactId: id => Self(id.as_str().to_owned()),
+        &Self: contact => contact.clone(),
+        /// Refers to the contact by its ID.
+        &Contact: contact => Self::from(&contact.id),
+        /// Refers to the contact by its ID.
+        &ContactSummary: contact => Self::from(&contact.id),
+    }
 }
