@@ -1,7 +1,6 @@
 //! Segments: groups of contacts to which broadcasts are sent.
 
 mod metrics;
-mod new;
 mod operations;
 
 pub use metrics::{

@@ -135,16 +135,12 @@ impl RateLimitPolicy {
     }
 }
 
-fn remaining(used: Option<u64>, limit: Option<u64>) -> Option<u64> {
-    Some(limit?.saturating_sub(used?))
-}
-
 macro_rules! remaining {
     ($($quota:ty),+) => {
         $(impl $quota {
             /// Returns the remaining amount; `None` if unlimited.
             pub fn remaining(&self) -> Option<u64> {
-                remaining(self.used, self.limit)
+                Some(self.limit?.saturating_sub(self.used?))
             }
         })+
     };

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
 use serde_json::{Map, Number, Value};
 
 use super::{Patch, Recipients, ScheduledAt};
@@ -54,8 +55,8 @@ pub trait Input: Validate + Sized {
     fn read(json: &Value) -> (Self, Result<(), Problems>);
 }
 
-/// The body of a change that only sets a name. The operation knows the rules for the name.
-#[derive(Clone, Debug, PartialEq)]
+/// The body of an operation that only sets a name. Some operations have more rules for the name.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Named {
     /// The name.
@@ -72,7 +73,7 @@ impl Input for Named {
 
 impl Validate for Named {
     fn check(&self) -> Result<(), Problems> {
-        Ok(())
+        Validator::run(|v| v.check_required("name", &self.name))
     }
 }
 

@@ -93,15 +93,11 @@ macro_rules! open_enum {
             }
         }
 
-        impl From<String> for $name {
-            fn from(text: String) -> Self {
-                Self::from_known(&text).unwrap_or_else(|| Self::Unknown($crate::types::UnknownValue::new(text)))
-            }
-        }
-
-        impl From<&str> for $name {
-            fn from(text: &str) -> Self {
-                Self::from_known(text).unwrap_or_else(|| Self::from(text.to_owned()))
+        conversions! {
+            $name {
+                String: text =>
+                    Self::from_known(&text).unwrap_or_else(|| Self::Unknown($crate::types::UnknownValue::new(text))),
+                &str: text => Self::from_known(text).unwrap_or_else(|| Self::from(text.to_owned())),
             }
         }
 

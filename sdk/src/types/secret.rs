@@ -114,7 +114,8 @@ macro_rules! issued {
         ///
         /// `Debug` prints `[redacted]`; there is no `Display` and no `Serialize`: [`expose`](Self::expose) is the only way to read the secret. The
         /// memory is zeroed when the value is dropped.
-        #[derive(Clone)]
+        #[derive(Clone, Deserialize)]
+        #[serde(from = "String")]
         pub struct $name(SecretString);
 
         impl $name {
@@ -126,9 +127,10 @@ macro_rules! issued {
 
         partial_debug!($name = concat!(stringify!($name), "([redacted])"));
 
-        impl<'de> serde::Deserialize<'de> for $name {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                <String as serde::Deserialize>::deserialize(deserializer).map(|text| Self(text.into()))
+        conversions! {
+            $name {
+                /// Wraps a stored secret.
+                String: text => Self(text.into()),
             }
         }
 
@@ -152,11 +154,9 @@ issued!(
 conversions! {
     SigningSecret {
         /// Wraps a stored secret. [`WebhookVerifier::new`](crate::webhooks::WebhookVerifier::new) validates its format.
-        String: text => Self(text.into()),
         &str: text => Self(text.into()),
         &Self: secret => secret.clone(),
     }
-    RefreshToken { String: text => Self(text.into()), }
 }
 
 #[cfg(test)]

@@ -1,14 +1,11 @@
 //! The operations on segments.
 
-use super::{
-    metrics::{SegmentMetrics, SegmentMetricsQuery},
-    new::Named,
-};
+use super::metrics::{SegmentMetrics, SegmentMetricsQuery};
 use crate::{
     call::Call,
     client::List,
     resources::shared::{ContactSummary, Deleted, Reference, Segment},
-    types::SegmentId,
+    types::{SegmentId, fields::Named},
 };
 
 operations! {

@@ -1,7 +1,7 @@
 //! Segments, in the segment list and in a contact's list of segments.
 
 use serde::{Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::check_id;
 use crate::{
@@ -46,11 +46,7 @@ impl Memberships {
 
 impl Serialize for Memberships {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Named<'a> {
-            id: &'a SegmentId,
-        }
-        serializer.collect_seq(self.0.iter().map(|id| Named { id }))
+        serializer.collect_seq(self.0.iter().map(|id| json!({ "id": id })))
     }
 }
 
