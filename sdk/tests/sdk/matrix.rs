@@ -418,7 +418,9 @@ async fn a_refresh_that_waits_reports_why_and_for_how_long() {
     ] {
         let (world, heard) = (World::new(Issues::Replaced, 0), Arc::new(Mutex::new(Vec::new())));
         let (record, events) = (world.login().await.unwrap(), Arc::clone(&heard));
+        let (begun, started) = (world.begun, world.started);
         let session = Session::builder()
+            .wall_clock(move || started + begun.elapsed())
             .transport(world.script.clone())
             .on_event(move |event| events.lock().unwrap().push(event.to_string()))
             .start(MemoryStore::new(), &record)
