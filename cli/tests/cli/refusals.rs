@@ -54,7 +54,7 @@ automations update a --name '' => `name` must not be empty
 events create '' => `name` must not be empty
 events create resend:x => reserved for the service
 events create x --field plan => --field must be KEY=TYPE
-events create x --field plan=list => string, number, boolean or date
+events create x --field plan=list => string, number, boolean, date
 events create x --field a=string --field a=date => is repeated
 events create e --schema '{"a":1,"a":2}' => is repeated
 events create e --schema {} --field a=string => can't be used together
