@@ -24,6 +24,8 @@
 //! emails differs from its INTENT, a FINISHED whose counts differ from the records before it.
 
 mod decision;
+#[cfg(feature = "nats")]
+mod email_intent;
 #[cfg(test)]
 mod model_check;
 #[cfg(test)]

@@ -11,7 +11,6 @@ use crate::{
     error::{BulkError, Result},
     files,
     input::Source,
-    queue::JobFile,
 };
 
 /// The folder of attachments in a job's folder.
@@ -64,11 +63,11 @@ impl Plan {
         Ok(portable)
     }
 
-    /// Returns whether these files in the queue are of a plan with the same batches. The plan of a job with the same ID in another folder differs if
-    /// its earlier parts contain other rows.
-    pub(crate) fn is_among(&self, files: &[JobFile]) -> bool {
+    /// Returns whether the files with these BLAKE3 hashes are of a plan with the same batches. The plan of a job with the same ID in another folder
+    /// differs if its earlier parts contain other rows.
+    pub(crate) fn has_hashes<'a>(&self, hash_of: impl Fn(&str) -> Option<&'a str>) -> bool {
         let own = [(index::NAME, &self.job.index.blake3), (ROWS, &self.job.index.rows)];
-        own.iter().all(|(name, hash)| files.iter().any(|file| file.name == *name && file.blake3 == **hash))
+        own.iter().all(|(name, hash)| hash_of(name) == Some(hash))
     }
 
     /// Returns the job's description for other machines, without local paths.

@@ -6,10 +6,6 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::{Result, wire};
-use crate::{
-    journal::{EmailOutcome, MAX_TEXT},
-    state::EmailState,
-};
 
 /// A worker's intent to send a batch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,45 +55,12 @@ pub enum EmailIntent {
 }
 
 impl EmailIntent {
-    /// Returns the email's outcome, if it has one.
-    pub(crate) fn outcome(&self) -> Option<EmailOutcome> {
-        match self {
-            Self::NotSent | Self::Open(_) => None,
-            Self::Accepted(id) => Some(EmailOutcome::Accepted(id.as_str().into())),
-            Self::Rejected(message) => Some(EmailOutcome::Rejected(message.as_str().into())),
-            Self::Unknown => Some(EmailOutcome::Unknown),
-        }
-    }
-
     /// Combines what two records say about an email: an outcome is final, and the earliest attempt counts.
     pub(crate) fn merge(&self, other: &Self) -> Self {
         match (self, other) {
             (Self::Open(one), Self::Open(other)) => Self::Open(*one.min(other)),
             (Self::NotSent | Self::Open(_), other) if *other != Self::NotSent => other.clone(),
             _ => self.clone(),
-        }
-    }
-}
-
-impl From<&EmailOutcome> for EmailIntent {
-    fn from(outcome: &EmailOutcome) -> Self {
-        match outcome {
-            EmailOutcome::Accepted(id) => Self::Accepted(id.to_string()),
-            EmailOutcome::Rejected(message) => {
-                Self::Rejected(message[..message.floor_char_boundary(MAX_TEXT)].to_owned())
-            }
-            EmailOutcome::Unknown => Self::Unknown,
-            EmailOutcome::Unsent => Self::NotSent,
-        }
-    }
-}
-
-impl From<&EmailState> for EmailIntent {
-    fn from(state: &EmailState) -> Self {
-        match state {
-            EmailState::Fresh => Self::NotSent,
-            EmailState::Maybe(attempted) => Self::Open(attempted.first.0),
-            EmailState::Settled(outcome) => outcome.into(),
         }
     }
 }

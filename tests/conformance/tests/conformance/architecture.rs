@@ -33,9 +33,11 @@ fn manifest(folder: &str) -> (String, BTreeMap<String, bool>) {
     (manifest["package"]["name"].as_str().unwrap().to_owned(), ours)
 }
 
-/// The number of steps down to a module that has nothing below it.
-fn height(name: &str, below: &BTreeMap<String, BTreeSet<String>>) -> usize {
-    below[name].iter().map(|next| 1 + height(next, below)).max().unwrap_or(0)
+/// The number of steps down to a module that has nothing below it. `above` are the modules that led to this one.
+fn height(name: &str, below: &BTreeMap<String, BTreeSet<String>>, above: &[&str]) -> usize {
+    assert!(!above.contains(&name), "imports form a cycle: {above:?}, then {name}");
+    let above = [above, &[name]].concat();
+    below[name].iter().map(|next| 1 + height(next, below, &above)).max().unwrap_or(0)
 }
 
 /// The modules of a crate from top to bottom: each imports only from the rows below its own.
@@ -53,7 +55,7 @@ fn rows(folder: &str) -> Vec<Vec<String>> {
     }
     let mut rows = vec![Vec::new(); known.len()];
     for module in known {
-        rows[height(&module, &below)].push(module);
+        rows[height(&module, &below, &[])].push(module);
     }
     rows.into_iter().rev().filter(|row| !row.is_empty()).collect()
 }
@@ -91,7 +93,7 @@ fn draw(svg: &mut String, (x, y, width): (usize, usize, usize), name: &str, fold
 fn drawing() -> String {
     let manifests: BTreeMap<_, _> = CRATES.map(|folder| (folder, manifest(folder))).into();
     let below = manifests.values().map(|(name, on)| (name.clone(), on.keys().cloned().collect())).collect();
-    let level = |folder: &&str| height(&manifests[folder].0, &below);
+    let level = |folder: &&str| height(&manifests[folder].0, &below, &[]);
     let (mut svg, mut boxes, mut y) = (String::new(), BTreeMap::<&str, [usize; 4]>::new(), MARGIN);
     for this in (0..=CRATES.iter().map(level).max().unwrap()).rev() {
         let folders: Vec<_> = CRATES.iter().filter(|folder| level(folder) == this).collect();
