@@ -304,6 +304,11 @@ async fn a_worker_that_stops_within_a_split_batch_leaves_what_it_knows() {
         worker.stop();
         worker.finish().await.expect("a report");
     }
+    // An email that wasn't attempted outlives the key of the batch.
+    let queue = fixture.backend().await;
+    let stored = queue.intent(0).await.expect("read").expect("an intent");
+    let aged = Intent { first_attempt: stored.intent.first_attempt - 23 * 3_600_000, ..stored.intent };
+    queue.record_intent(0, &aged, Some(stored.revision)).await.expect("recorded");
     let _last = fixture.worker("cache").await;
     assert_eq!(finished(run).await.counts, Counts { sent: 47, rejected: 3, ..Counts::default() });
     fixture.service.assert_delivered_once(47);
