@@ -397,8 +397,8 @@ impl BatchStates {
         self.newest.max(wall)
     }
 
-    /// Settles the batches in flight of a canceled job, since no later run repeats them, by these records, which aren't journaled. The job isn't
-    /// complete by them.
+    /// Settles the batches in flight of a canceled job, since no later run repeats them. Returns the records that do so; they aren't journaled, and
+    /// don't complete the job.
     pub(crate) fn abandon(&mut self) -> Result<Vec<Record>, Contradiction> {
         let settle = |batch| match self.splits.get(&batch) {
             Some(split) => {
